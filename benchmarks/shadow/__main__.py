@@ -17,7 +17,14 @@ from benchmarks.race.observing import Bindings, Stalled
 from benchmarks.race.racing import CONFIG, NAMESPACE, Track
 from benchmarks.race.workloads import WORKLOADS, JsonObject, Workload, pod_manifest
 from steersman.errors import SteersmanError
-from steersman.testing.control_plane import ApiError, Binaries, ControlPlane, KubeScheduler, ShadowProcess, wait_until
+from steersman.testing.control_plane import (
+    Binaries,
+    ControlPlane,
+    KubeScheduler,
+    ServerRefusal,
+    ShadowProcess,
+    wait_until,
+)
 
 ALL_NODES: Final = {"percentageOfNodesToScore": 100}
 #: LeastAllocated counts less than kube-scheduler's default, taints more.
@@ -104,7 +111,7 @@ class Check:
         """False: so many pods took the server too long; the rest goes with the next request."""
         try:
             self._track.clear()
-        except ApiError:
+        except ServerRefusal:
             return False
         return True
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from steersman.api import Pod, key, manifests
-from steersman.api.documents import Place
+from steersman.api.documents import SourcePlace
 
 
 def pod(name: str, **metadata: Any) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def test_a_yaml_file_may_hold_several_documents(tmp_path: Path) -> None:
     file = write(tmp_path / "a.yaml", "kind: Node\nmetadata: {name: n}\n---\n---\nkind: Pod\nmetadata: {name: p}\n")
     loaded = manifests.load([file])
     assert keys(loaded) == ["Node n", "Pod default/p"]
-    assert [entry.place for entry in loaded.objects] == [Place(file, 1), Place(file, 3)]
+    assert [entry.place for entry in loaded.objects] == [SourcePlace(file, 1), SourcePlace(file, 3)]
 
 
 def test_documents_in_json_notation_may_be_separated_as_in_yaml(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_lists_are_taken_apart(tmp_path: Path) -> None:
     as_json = manifests.load([write(tmp_path / "a.json", json.dumps(listed))])
     as_yaml = manifests.load([write(tmp_path / "a.yaml", "# a dump\n" + json.dumps(listed))])
     assert keys(as_json) == keys(as_yaml) == ["Pod default/a", "Node n"]
-    assert as_json.objects[1].place == Place(str(tmp_path / "a.json"), 1, 2)
+    assert as_json.objects[1].place == SourcePlace(str(tmp_path / "a.json"), 1, 2)
 
 
 def test_items_of_a_typed_list_need_no_kind_of_their_own(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_directories_are_read_in_order_with_everything_below(tmp_path: Path) -> 
 def test_a_dash_is_standard_input() -> None:
     loaded = manifests.load(["-"], io.BytesIO(b"kind: Node\nmetadata: {name: n}\n"))
     assert keys(loaded) == ["Node n"]
-    assert loaded.objects[0].place == Place("-", 1)
+    assert loaded.objects[0].place == SourcePlace("-", 1)
 
 
 def test_unknown_kinds_are_passed_over_and_counted(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from steersman.app.decision_lines import (
 )
 from steersman.app.queue_lines import GATED, MOVED
 from steersman.app.run import STARTING
-from steersman.observe import Format, Log, set_up
+from steersman.observe import Log, LogFormat, set_up
 from steersman.testing import make_pod
 
 
@@ -68,7 +68,7 @@ def test_more_is_said_with_every_verbosity(verbosity: int) -> None:
 
 def test_the_first_line_says_what_was_started() -> None:
     stream = io.StringIO()
-    run(_two_pods(cluster(), 0, stream, Format.JSON))
+    run(_two_pods(cluster(), 0, stream, LogFormat.JSON))
     first = json.loads(stream.getvalue().splitlines()[0])
     assert first["msg"] == STARTING
     assert first["server"].startswith("http://127.0.0.1:")
@@ -79,7 +79,7 @@ def test_the_first_line_says_what_was_started() -> None:
 
 def test_why_nodes_are_rejected_is_said_per_attempt() -> None:
     stream = io.StringIO()
-    run(_two_pods(cluster(), 4, stream, Format.JSON))
+    run(_two_pods(cluster(), 4, stream, LogFormat.JSON))
     entries = [entry for entry in map(json.loads, stream.getvalue().splitlines()) if entry["msg"] == LOOKED_AT]
     (large,) = (entry for entry in entries if entry["pod"]["name"] == "large")
     assert (large["feasibleNodes"], large["rejected"]) == (0, "3 Insufficient cpu")
@@ -89,7 +89,7 @@ def test_moves_between_the_queues_are_told_with_the_event_from_verbosity_5() -> 
     stream = io.StringIO()
     server = cluster()
     server.store.create(make_pod("held").gate("example.com/later").obj())
-    run(_two_pods(server, 5, stream, Format.JSON))
+    run(_two_pods(server, 5, stream, LogFormat.JSON))
     entries = [json.loads(line) for line in stream.getvalue().splitlines()]
     moves = [(e["pod"]["name"], e["queue"], e["event"], e["v"]) for e in entries if e["msg"] in (MOVED, GATED)]
     assert ("small", "Active", "UnschedulablePodAdd", 5) in moves
@@ -102,7 +102,7 @@ def test_moves_between_the_queues_are_told_with_the_event_from_verbosity_5() -> 
 
 def test_the_queue_after_a_failed_attempt_is_told_from_verbosity_3() -> None:
     stream = io.StringIO()
-    run(_two_pods(cluster(), 3, stream, Format.JSON))
+    run(_two_pods(cluster(), 3, stream, LogFormat.JSON))
     moves = [entry for entry in map(json.loads, stream.getvalue().splitlines()) if entry["msg"] == MOVED]
     assert [(move["pod"]["name"], move["queue"]) for move in moves] == [("large", "Unschedulable")]
 
@@ -126,14 +126,14 @@ def test_a_failed_binding_is_an_error_at_every_verbosity() -> None:
 
 def test_a_binding_is_one_json_object_with_what_it_was_chosen_from() -> None:
     stream = io.StringIO()
-    run(_two_pods(cluster(), 2, stream, Format.JSON))
+    run(_two_pods(cluster(), 2, stream, LogFormat.JSON))
     (entry,) = (entry for entry in map(json.loads, stream.getvalue().splitlines()) if entry["msg"] == BOUND)
     assert entry["pod"] == {"name": "small", "namespace": "default"}
     assert entry["node"] in ("n0", "n1", "n2")
     assert (entry["evaluatedNodes"], entry["feasibleNodes"], entry["v"]) == (3, 3, 2)
 
 
-async def _two_pods(server: ApiServer, verbosity: int, stream: io.StringIO, form: Format = Format.TEXT) -> None:
+async def _two_pods(server: ApiServer, verbosity: int, stream: io.StringIO, form: LogFormat = LogFormat.TEXT) -> None:
     """One fits, one does not."""
     server.store.create(make_pod("small").obj())
     server.store.create(make_pod("large").req(cpu="1000").obj())
@@ -149,7 +149,7 @@ async def _two_pods(server: ApiServer, verbosity: int, stream: io.StringIO, form
 async def _logged(server: ApiServer, verbosity: int, text: str) -> list[dict[str, Any]]:
     """The entries with that text, once there is one."""
     stream = io.StringIO()
-    await _until(lambda: text in stream.getvalue(), server, set_up(verbosity, Format.JSON, stream))
+    await _until(lambda: text in stream.getvalue(), server, set_up(verbosity, LogFormat.JSON, stream))
     return [entry for entry in map(json.loads, stream.getvalue().splitlines()) if entry["msg"] == text]
 
 

@@ -15,10 +15,10 @@ from tests.chaos.replicas import KUBE_SCHEDULER, Replica
 from tests.e2e.faults.beliefs import believed, true
 
 from steersman.serving.scheduler_endpoints import CLEAN
-from steersman.testing.control_plane import ApiError, ControlPlane, JsonObject, bound_to, condition
+from steersman.testing.control_plane import ControlPlane, JsonObject, ServerRefusal, bound_to, condition
 
 SETTLE_SECONDS: Final = 90.0
-_LOSSES: Final = (OSError, http.client.HTTPException, ApiError)
+_LOSSES: Final = (OSError, http.client.HTTPException, ServerRefusal)
 _DUMP_SECONDS: Final = 2.0
 #: What kube-scheduler logs after SIGUSR2 when its cache is not what its listers say.
 _MISMATCH: Final = "Cache mismatch"

@@ -12,10 +12,10 @@ from tests.chaos.node_operator import NodeOperator, cpu_of
 from tests.chaos.persistence import Persistent
 
 from steersman.api.quantity import milli_value_of
-from steersman.testing.control_plane import ApiError, JsonObject, KubeClient, bound_to
+from steersman.testing.control_plane import JsonObject, KubeClient, ServerRefusal, bound_to
 
 _WATCH_SECONDS: Final = 1.0
-_LOSSES: Final = (OSError, http.client.HTTPException, ApiError)
+_LOSSES: Final = (OSError, http.client.HTTPException, ServerRefusal)
 
 
 class Overcommitment(NamedTuple):

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from steersman.testing.control_plane import ApiError, KubeClient
+from steersman.testing.control_plane import KubeClient, ServerRefusal
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ class Persistent:
         while not self.ended.is_set():
             try:
                 return act()
-            except ApiError as refusal:
+            except ServerRefusal as refusal:
                 if refusal.code in SETTLED:
                     return None
                 if (

@@ -5,7 +5,14 @@ from __future__ import annotations
 
 from tests.config.documents import with_plugins
 
-from steersman.config import IN_TREE_CAPABILITIES, Capabilities, ExtensionPoint, Profile, effective_profiles, load
+from steersman.config import (
+    IN_TREE_CAPABILITIES,
+    Capabilities,
+    ExtensionPoint,
+    KubeSchedulerProfile,
+    effective_profiles,
+    load,
+)
 from steersman.config.configuration import PluginEntry, Plugins, PluginSet
 from steersman.config.effective_configuration import effective_profile
 
@@ -27,7 +34,7 @@ def _set(enabled: str = "", disabled: str = "") -> PluginSet:
 def _filters(multi_point: str, filters: PluginSet) -> str:
     needed = (PluginEntry(name="Sort"), PluginEntry(name="Bind"))
     spread = PluginSet(enabled=(*needed, *_set(multi_point).enabled))
-    profile = Profile(plugins=Plugins(multi_point=spread, filter=filters))
+    profile = KubeSchedulerProfile(plugins=Plugins(multi_point=spread, filter=filters))
     return "".join(effective_profile(profile, _CAPABILITIES).at(ExtensionPoint.FILTER))
 
 

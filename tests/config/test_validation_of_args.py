@@ -7,7 +7,7 @@ import pytest
 from tests.config.documents import with_args
 from tests.config.failures import validation_texts
 
-from steersman.config import ConfigError, FeatureGates, PluginConfig, Profile, SchedulerConfiguration, load
+from steersman.config import ConfigError, FeatureGates, KubeSchedulerProfile, PluginConfig, SchedulerConfiguration, load
 from steersman.config.validation import configuration_errors
 
 _ARGS = "profiles[0].pluginConfig[0].args."
@@ -107,6 +107,6 @@ def test_fields_of_features_that_are_off_are_forbidden() -> None:
 
 
 def test_arguments_of_the_wrong_type_are_refused_in_a_configuration_made_by_a_program() -> None:
-    profile = Profile(plugin_config=(PluginConfig(name="NodeAffinity", args={"x": 1}),))
+    profile = KubeSchedulerProfile(plugin_config=(PluginConfig(name="NodeAffinity", args={"x": 1}),))
     (error,) = configuration_errors(SchedulerConfiguration(profiles=(profile,)))
     assert (error.field, error.detail) == ("profiles[0].pluginConfig[0].args", "has to match plugin args")

@@ -13,7 +13,7 @@ from steersman.client.events import Event
 from steersman.client.lease import Lease, LeaseSpec
 from steersman.clock import Clock, RealClock
 from steersman.config import SchedulerConfiguration
-from steersman.doctor import Finding, Level, Report, Target, examine
+from steersman.doctor import DoctorTarget, Examination, Finding, Level, examine
 from steersman.framework.watching import WATCHED_KINDS
 
 
@@ -25,17 +25,17 @@ def examined(
     fault: str = "",
     kinds: tuple[type[api.Object], ...] = WATCHED_KINDS,
     read_kinds: tuple[type[api.Object], ...] = (),
-) -> Report:
-    async def scenario() -> Report:
+) -> Examination:
+    async def scenario() -> Examination:
         async with server.serving() as address, http_transport(Connection(address)) as transport:
             chosen = configuration or config.default_configuration()
-            target = Target(transport, chosen, clock or RealClock(), subject, kinds, read_kinds)
+            target = DoctorTarget(transport, chosen, clock or RealClock(), subject, kinds, read_kinds)
             return await examine(target, address, fault)
 
     return run(scenario())
 
 
-def of(report: Report, check: str, level: Level) -> list[Finding]:
+def of(report: Examination, check: str, level: Level) -> list[Finding]:
     return [finding for finding in report.findings if (finding.check, finding.level) == (check, level)]
 
 

@@ -10,7 +10,7 @@ from tests.doctor.examining import examined, of
 from steersman import config
 from steersman.client import Connection, http_transport
 from steersman.clock import RealClock
-from steersman.doctor import Level, Report, Target, examine
+from steersman.doctor import DoctorTarget, Examination, Level, examine
 
 
 def test_every_line_has_a_level_and_failures_say_what_to_do() -> None:
@@ -29,11 +29,11 @@ def test_a_configuration_that_cannot_be_used_fails_and_the_rest_is_still_examine
 
 
 def test_a_server_that_cannot_be_reached_ends_the_examination() -> None:
-    async def scenario() -> Report:
+    async def scenario() -> Examination:
         async with ApiServer().serving() as address:
             pass
         async with http_transport(Connection(address)) as transport:
-            return await examine(Target(transport, config.default_configuration(), RealClock()), address)
+            return await examine(DoctorTarget(transport, config.default_configuration(), RealClock()), address)
 
     report = run(scenario())
     assert [finding.check for finding in report.findings] == ["config", "connection"]

@@ -9,10 +9,10 @@ import pytest
 
 from steersman.testing import make_node, make_pod
 from steersman.testing.control_plane import (
-    ApiError,
     ControlPlane,
     KubeClient,
     KubeScheduler,
+    ServerRefusal,
     Steersman,
     bound_to,
     manifest,
@@ -47,7 +47,7 @@ def test_a_scheduler_binds_and_ends_when_asked(
 
 
 def test_a_user_may_do_what_rbac_grants_and_nothing_else(plane: ControlPlane) -> None:
-    with plane.client("somebody") as somebody, pytest.raises(ApiError) as refused:
+    with plane.client("somebody") as somebody, pytest.raises(ServerRefusal) as refused:
         somebody.list("Pod", "default")
     assert refused.value.code == 403
 
@@ -65,7 +65,7 @@ def test_a_killed_api_server_comes_back_with_its_objects(new_plane: Callable[...
 def test_a_paused_etcd_stops_writes_until_it_goes_on(new_plane: Callable[..., ControlPlane]) -> None:
     plane = new_plane()
     plane.etcd.pause()
-    with pytest.raises((ApiError, ConnectionError)):  # the server gives up in one way or the other
+    with pytest.raises((ServerRefusal, ConnectionError)):  # the server gives up in one way or the other
         plane.admin.create(manifest(make_pod("web")), query={"timeout": "1s"})
     plane.etcd.resume()
 

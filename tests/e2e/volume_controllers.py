@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 from typing import Final, Self
 
-from steersman.testing.control_plane import ApiError, JsonObject, KubeClient
+from steersman.testing.control_plane import JsonObject, KubeClient, ServerRefusal
 
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
@@ -45,7 +45,7 @@ class VolumeControllers:
                 self._complete(claim["metadata"]["name"], volume["metadata"]["name"])
             elif claim["spec"]["storageClassName"] == self._provisioned_class and _selected_node(claim):
                 self._admin.create(_provisioned(claim))
-        except ApiError as error:
+        except ServerRefusal as error:
             if error.code not in (404, 409):  # the test has ended and its objects are going
                 raise
 

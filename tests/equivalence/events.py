@@ -15,7 +15,7 @@ from tests.equivalence.vocabulary import HOSTNAME, Call, Calls
 
 from steersman import api
 from steersman.state.cache import PodRecord
-from steersman.state.pod_lifecycle import PodState
+from steersman.state.pod_lifecycle import CachedPodState
 from steersman.testing import PodBuilder, make_namespace, make_replica_set, make_service
 
 
@@ -83,7 +83,7 @@ class PodChanges:
         if record is None:
             return
         pod = _changed(record, self.calls, self.elsewhere or record.node_name)
-        if record.state is PodState.ADDED:
+        if record.state is CachedPodState.ADDED:
             cluster.cache.update_pod(pod)
         else:
             cluster.cache.add_pod(pod)

@@ -9,7 +9,7 @@ from tests.kubelets.kubelet_world import KubeletWorld
 
 from steersman import api
 from steersman.embedded import NotFound
-from steersman.kubelets import Drain, KubeletPolicy, PodSettings, cordon, drain, uncordon
+from steersman.kubelets import KubeletPolicy, NodeDrain, PodSettings, cordon, drain, uncordon
 from steersman.testing import PodBuilder, make_pod
 
 POLICY = KubeletPolicy(pods=PodSettings(stop_seconds=2))
@@ -67,7 +67,7 @@ def test_budgets_are_kept() -> None:
 
 def test_a_drain_goes_on_in_rounds_until_the_node_is_empty() -> None:
     world = world_of(web("a"), web("b"), allowed=1)
-    draining = Drain(world.store, world.timers, "n1")
+    draining = NodeDrain(world.store, world.timers, "n1")
     world.pass_time(60)
     assert (world.exists("a"), world.exists("b")) == (False, True)
     allow(world, 1)
@@ -79,7 +79,7 @@ def test_a_drain_goes_on_in_rounds_until_the_node_is_empty() -> None:
 
 def test_a_drain_ends_when_the_node_is_uncordoned() -> None:
     world = world_of(web("a"), allowed=0)
-    Drain(world.store, world.timers, "n1")
+    NodeDrain(world.store, world.timers, "n1")
     uncordon(world.store, "n1")
     allow(world, 1)
     world.pass_time(60)

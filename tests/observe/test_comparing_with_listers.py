@@ -9,12 +9,12 @@ import pytest
 from tests.observe.measured_cluster import MeasuredCluster
 
 from steersman import api
-from steersman.observe import Comparison, Mismatch, beliefs
+from steersman.observe import CacheComparison, Mismatch, beliefs
 from steersman.observe.debugger import difference
 from steersman.testing import make_node, make_pod
 
 
-def compared(cluster: MeasuredCluster) -> Comparison:
+def compared(cluster: MeasuredCluster) -> CacheComparison:
     scheduler = cluster.scheduler
     nodes, pods = cluster.store.objects(api.Node).values(), cluster.store.objects(api.Pod).values()
     return asyncio.run(beliefs(nodes, pods, scheduler.cache, scheduler.queue, scheduler.profiles).compare())
@@ -65,4 +65,4 @@ def test_what_the_api_server_no_longer_has_is_redundant(cluster: MeasuredCluster
     cluster.run()
     scheduler = cluster.scheduler
     found = asyncio.run(beliefs([], [], scheduler.cache, scheduler.queue, scheduler.profiles).compare())
-    assert found == Comparison(Mismatch(redundant=("n1",)), Mismatch(redundant=(pod.metadata.uid,)))
+    assert found == CacheComparison(Mismatch(redundant=("n1",)), Mismatch(redundant=(pod.metadata.uid,)))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from steersman.observe import Format, set_up
+from steersman.observe import LogFormat, set_up
 from steersman.observe.logs import ROOT, SILENCE
 
 
@@ -43,7 +43,7 @@ def test_line_breaks_and_quotes_in_values_stay_on_the_line() -> None:
 
 def test_json_has_one_object_per_line() -> None:
     stream = io.StringIO()
-    log = set_up(verbosity=3, form=Format.JSON, stream=stream)
+    log = set_up(verbosity=3, form=LogFormat.JSON, stream=stream)
     log.v(3).info("Pod bound", pod="default/web", attempts=2)
     log.error("Failed", ValueError("no"))
     bound, failed = map(json.loads, stream.getvalue().splitlines())
@@ -72,8 +72,8 @@ def test_debug_messages_of_modules_need_verbosity(verbosity: int, said: bool) ->
     assert ('"moved web"' in stream.getvalue()) is said
 
 
-@pytest.mark.parametrize("form", list(Format))
-def test_exceptions_that_modules_log_bring_their_traceback(form: Format) -> None:
+@pytest.mark.parametrize("form", list(LogFormat))
+def test_exceptions_that_modules_log_bring_their_traceback(form: LogFormat) -> None:
     stream = io.StringIO()
     set_up(form=form, stream=stream)
     try:
@@ -87,8 +87,8 @@ def test_exceptions_that_modules_log_bring_their_traceback(form: Format) -> None
 HOSTILE = "\x1b[2J\x9b31m\u202e\u2028\x7f"
 
 
-@pytest.mark.parametrize("form", list(Format))
-def test_control_characters_and_marks_of_direction_are_escaped(form: Format) -> None:
+@pytest.mark.parametrize("form", list(LogFormat))
+def test_control_characters_and_marks_of_direction_are_escaped(form: LogFormat) -> None:
     stream = io.StringIO()
     log = set_up(form=form, stream=stream)
     log.error("Failed", ValueError(f"server says {HOSTILE}"), node=HOSTILE)
@@ -103,5 +103,5 @@ def test_control_characters_and_marks_of_direction_are_escaped(form: Format) -> 
 
 def test_json_with_escapes_is_still_the_same_json() -> None:
     stream = io.StringIO()
-    set_up(form=Format.JSON, stream=stream).info("Seen", text=HOSTILE)
+    set_up(form=LogFormat.JSON, stream=stream).info("Seen", text=HOSTILE)
     assert json.loads(stream.getvalue())["text"] == HOSTILE

@@ -173,4 +173,4 @@ def test_an_answer_has_a_report_and_rows() -> None:
     assert answer.report().question == "How many nodes of which pool, so that everything fits at the least cost?"
     row = {"pool": "general", "existing": 0, "add": 2, "remove": 0, "nodes": 2, "pricePerHour": 1.0, "cost": 2.0}
     assert answer.rows()[0] == row
-    assert set(answer.to_dict()) == set(plan.schema(plan.Nodes)["properties"])
+    assert set(answer.to_dict()) == set(plan.schema(plan.NodesAnswer)["properties"])

@@ -15,7 +15,7 @@ from tests.plan.test_disruption import a_workload
 from steersman import Simulation, api, plan
 from steersman.errors import InputError
 from steersman.framework.pod_resources import pod_requests
-from steersman.plan.usage import Container, Usage, read_usage
+from steersman.plan.usage import ContainerName, Usage, read_usage
 from steersman.sim.sources import gather
 from steersman.testing import make_node, make_pod
 
@@ -43,21 +43,21 @@ def objects_of(*sources: Any) -> list[api.Object]:
 
 def test_a_file_of_krr_names_workloads_once_and_recommends_after_the_arrow() -> None:
     assert usage_of(KRR) == {
-        Container("default", "", "Deployment", "web", "app"): {"cpu": 0.2, "memory": 124 * 2**20},
-        Container("default", "", "Deployment", "web", "sidecar"): {"cpu": 0.01},
-        Container("other", "", "StatefulSet", "db", "db"): {"memory": 1e8},
+        ContainerName("default", "", "Deployment", "web", "app"): {"cpu": 0.2, "memory": 124 * 2**20},
+        ContainerName("default", "", "Deployment", "web", "sidecar"): {"cpu": 0.01},
+        ContainerName("other", "", "StatefulSet", "db", "db"): {"memory": 1e8},
     }
 
 
 def test_of_several_samples_the_greatest_or_a_percentile_counts() -> None:
-    web = Container("default", "web-0", "", "", "app")
+    web = ContainerName("default", "web-0", "", "", "app")
     assert usage_of(PROMETHEUS) == {web: {"cpu": 0.75, "memory": 1.5e8}}
     assert usage_of(PROMETHEUS, percentile=50) == {web: {"cpu": 0.25, "memory": 1.0e8}}
 
 
 def test_columns_may_be_called_otherwise() -> None:
     found = usage_of("Pod,Value #A\nweb-0,0.5\n", columns={"cpu": "Value #A"})
-    assert found == {Container("default", "web-0", "", "", ""): {"cpu": 0.5}}
+    assert found == {ContainerName("default", "web-0", "", "", ""): {"cpu": 0.5}}
 
 
 @pytest.mark.parametrize(

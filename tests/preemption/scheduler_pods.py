@@ -12,8 +12,8 @@ from tests.plugins.handles import FakeHandle
 from steersman import api
 from steersman.framework.pod_info import PodInfo
 from steersman.rng import Rng, SeededRng
-from steersman.runtime.pods_in_pre_bind import PodInPreBind, PodsInPreBind
-from steersman.runtime.waiting_pods import WaitingPod, WaitingPods
+from steersman.runtime.pods_in_pre_bind import PodsInPreBind, PreBindWork
+from steersman.runtime.waiting_pods import PodAtPermit, WaitingPods
 from steersman.testing import PodBuilder
 
 
@@ -37,13 +37,13 @@ class FakePods:
     def list(self, namespace: str | None = None) -> Iterable[api.Pod]:
         return [pod for pod in self.pods.values() if namespace in (None, pod.metadata.namespace)]
 
-    def waiting(self, uid: str) -> WaitingPod | None:
+    def waiting(self, uid: str) -> PodAtPermit | None:
         return self.waiting_for_permission.get(uid)
 
-    def waiting_pods(self) -> Iterable[WaitingPod]:
+    def waiting_pods(self) -> Iterable[PodAtPermit]:
         return self.waiting_for_permission
 
-    def in_pre_bind(self, uid: str) -> PodInPreBind | None:
+    def in_pre_bind(self, uid: str) -> PreBindWork | None:
         return self.pre_binding.get(uid)
 
     def activate(self, pods: Iterable[api.Pod]) -> None:

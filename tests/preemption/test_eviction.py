@@ -9,7 +9,7 @@ from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code
 from steersman.preemption.candidates import Candidate
 from steersman.preemption.executor import Executor
-from steersman.runtime.waiting_pods import WaitingPod
+from steersman.runtime.waiting_pods import PodAtPermit
 from steersman.testing import make_pod
 
 PREEMPTOR = make_pod("preemptor").priority(100).scheduler("my-scheduler").info()
@@ -72,7 +72,7 @@ def test_a_victim_that_is_gone_already_is_no_failure() -> None:
 def test_a_victim_that_waits_for_permission_is_turned_back_without_an_api_call() -> None:
     (victim,) = victims = running(make_pod("waiting"))
     pods = FakePods(victims)
-    waiting = WaitingPod(victim, "n1", {"Gang": 60.0})
+    waiting = PodAtPermit(victim, "n1", {"Gang": 60.0})
     pods.waiting_for_permission.add(waiting)
     evict(pods, victims)
     assert pods.story == [f"event on waiting: {EVENT} (in kube-scheduler memory)."]
@@ -83,7 +83,7 @@ def test_a_victim_that_waits_for_permission_is_turned_back_without_an_api_call()
 def test_a_victim_whose_permission_has_just_been_settled_is_deleted() -> None:
     (victim,) = victims = running(make_pod("settled"))
     pods = FakePods(victims)
-    waiting = WaitingPod(victim, "n1", {"Gang": 60.0})
+    waiting = PodAtPermit(victim, "n1", {"Gang": 60.0})
     waiting.allow("Gang")
     pods.waiting_for_permission.add(waiting)
     evict(pods, victims)

@@ -12,13 +12,13 @@ from steersman.report import (
     FRACTION,
     SECONDS,
     BarChart,
-    Column,
     Distribution,
     Figures,
     HeatMap,
     Line,
     LineChart,
     Report,
+    ReportColumn,
     Table,
     Text,
 )
@@ -67,7 +67,13 @@ def full_report(texts: list[str], nodes: int = 30, rows: int = 200) -> Report:
             ),
             Table(
                 f"table {text(5)}",
-                [Column(text(1)), "number", Column("share", FRACTION), Column("memory", BYTES), "maybe"],
+                [
+                    ReportColumn(text(1)),
+                    "number",
+                    ReportColumn("share", FRACTION),
+                    ReportColumn("memory", BYTES),
+                    "maybe",
+                ],
                 [
                     (f"{text(row)} {row}", row, row / rows, row * 2**28, None if row % 2 else text(row))
                     for row in range(rows)

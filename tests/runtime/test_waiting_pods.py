@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from steersman.framework.status import Code, Status
-from steersman.runtime.waiting_pods import WaitingPod, WaitingPods
+from steersman.runtime.waiting_pods import PodAtPermit, WaitingPods
 from steersman.testing import make_pod
 
 
-def waiting(*plugins: str) -> WaitingPod:
-    return WaitingPod(make_pod("p").info(), "n1", dict.fromkeys(plugins, 10.0))
+def waiting(*plugins: str) -> PodAtPermit:
+    return PodAtPermit(make_pod("p").info(), "n1", dict.fromkeys(plugins, 10.0))
 
 
 def test_every_plugin_must_allow() -> None:

@@ -14,7 +14,7 @@ from steersman.embedded import KubeAdmission, Store
 from steersman.embedded.documents import typed
 from steersman.errors import InputError
 from steersman.sandbox.credentials import new_credentials
-from steersman.sandbox.persistence import DATABASE, ClusterData, Journal
+from steersman.sandbox.persistence import DATABASE, ClusterData, WriteJournal
 from steersman.testing import make_pod
 
 Widget = api.custom_kind("example.com/v1", "Widget", "widgets", namespaced=False)
@@ -29,7 +29,7 @@ def filled(directory: Path) -> Store:
 
     async def run() -> Store:
         data, made = ClusterData(directory), store()
-        journal = Journal(made, data, lambda error: pytest.fail(str(error)))
+        journal = WriteJournal(made, data, lambda error: pytest.fail(str(error)))
         document = {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -104,7 +104,7 @@ def test_a_damaged_file_is_told(tmp_path: Path, damage: bytes) -> None:
 def test_an_answer_waits_until_its_write_is_on_disk(tmp_path: Path) -> None:
     async def run() -> None:
         data, made = ClusterData(tmp_path), store()
-        journal = Journal(made, data, lambda error: pytest.fail(str(error)))
+        journal = WriteJournal(made, data, lambda error: pytest.fail(str(error)))
         made.create(make_pod("a").obj())
         waiting = asyncio.ensure_future(journal.durable())
         await asyncio.sleep(0)
@@ -135,7 +135,7 @@ class ClusterDataReader:
 def test_a_disk_that_cannot_be_written_ends_the_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         data, made, told = ClusterData(tmp_path), store(), list[Exception]()
-        journal = Journal(made, data, told.append)
+        journal = WriteJournal(made, data, told.append)
 
         def full(*_: object) -> None:
             raise OSError("no space left on device")

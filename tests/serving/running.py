@@ -20,10 +20,10 @@ from steersman.observe import DecisionRecord
 from steersman.serving import (
     AccessControl,
     CertificateUsers,
-    Check,
     Decisions,
     Endpoints,
     Health,
+    HealthCheck,
     Listen,
     Server,
     ServerTls,
@@ -66,7 +66,7 @@ def endpoints() -> Endpoints:
         cache=cache,
         queue=queue,
         decisions=Decisions(_recent, _of, _explain),
-        readyz=Health("readyz", [Check("sync", lambda: "not yet")]),
+        readyz=Health("readyz", [HealthCheck("sync", lambda: "not yet")]),
     )
 
 

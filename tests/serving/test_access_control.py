@@ -14,7 +14,7 @@ from steersman.serving import Access, AccessControl, AccessOptions, User
 from steersman.serving.access import (
     AccessForbidden,
     Granted,
-    Kept,
+    KeptVerdicts,
     OpenPaths,
     Unauthenticated,
     Undecided,
@@ -148,7 +148,7 @@ def test_a_star_in_the_middle_of_a_path_is_refused() -> None:
 
 
 def test_many_tokens_do_not_fill_the_memory() -> None:
-    kept: Kept[int] = Kept(ManualClock())
+    kept: KeptVerdicts[int] = KeptVerdicts(ManualClock())
     for number in range(10_000):
         kept.keep(number, number, 60)
     assert len(kept) <= 4096

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from steersman.serving import HANDLERS_NOT_SYNCED, PING, Check, Health
+from steersman.serving import HANDLERS_NOT_SYNCED, PING, Health, HealthCheck
 
 
-def failing(name: str) -> Check:
-    return Check(name, lambda: HANDLERS_NOT_SYNCED)
+def failing(name: str) -> HealthCheck:
+    return HealthCheck(name, lambda: HANDLERS_NOT_SYNCED)
 
 
 def test_health_without_checks_is_a_ping() -> None:

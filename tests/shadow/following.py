@@ -10,7 +10,7 @@ import msgspec
 from steersman import api
 from steersman.app import Effective, RunOptions, effective
 from steersman.clock import ManualClock
-from steersman.shadow import ClusterSnapshot, Comparison, ShadowFollower
+from steersman.shadow import DecisionComparison, DecisionMoment, ShadowFollower
 from steersman.testing import make_node, make_pod
 
 HOLD = 1.0
@@ -26,8 +26,8 @@ class WatchedCluster:
     ) -> None:
         """The shadow finds these objects; or it is there before them, as the other scheduler is."""
         self.clock = ManualClock(1000.0)
-        self.compared: list[Comparison] = []
-        self.snapshots: list[ClusterSnapshot] = []
+        self.compared: list[DecisionComparison] = []
+        self.snapshots: list[DecisionMoment] = []
         self.follower = ShadowFollower(settings, self.clock, self._compared, lambda: True)
         self._objects: dict[str, api.Object] = {}
         self._version = 0
@@ -40,7 +40,7 @@ class WatchedCluster:
         else:
             self.follower.begin()
 
-    def _compared(self, comparison: Comparison, snapshot: ClusterSnapshot | None) -> None:
+    def _compared(self, comparison: DecisionComparison, snapshot: DecisionMoment | None) -> None:
         self.compared.append(comparison)
         if snapshot is not None:
             self.snapshots.append(snapshot)
@@ -79,14 +79,14 @@ class WatchedCluster:
         self.clock.advance(0.001)
         self.follower.deleted(self._objects.pop(f"Pod/default/{name}"))
 
-    def settle(self) -> list[Comparison]:
+    def settle(self) -> list[DecisionComparison]:
         """Everything has been looked at; the comparisons so far."""
         self.clock.advance(HOLD)
         for _ in self.follower.settle(self.clock.monotonic()):
             pass
         return self.compared
 
-    def last(self) -> Comparison:
+    def last(self) -> DecisionComparison:
         return self.settle()[-1]
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.state.caches import Caches
 from tests.state.tables import usual_node
 
-from steersman.state.pod_lifecycle import CacheError, PodState
+from steersman.state.pod_lifecycle import CachedPodState, CacheError
 from steersman.testing import PodBuilder, make_namespace, make_pod
 
 POD = make_pod("web").req(cpu="1").label("app", "web")
@@ -27,7 +27,7 @@ class TestAdditions:
         assert caches.requested("n1") == 1000
         record = caches.cache.get(POD.obj().metadata.uid)
         assert record is not None
-        assert (record.state, record.node_name) == (PodState.ADDED, "n1")
+        assert (record.state, record.node_name) == (CachedPodState.ADDED, "n1")
         assert [r.info.name for r in caches.cache.pods()] == ["web"]
 
     def test_an_assumed_pod_is_confirmed_where_it_is(self, caches: Caches) -> None:

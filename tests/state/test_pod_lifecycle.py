@@ -7,12 +7,12 @@ import itertools
 
 import pytest
 
-from steersman.state.pod_lifecycle import TRANSITIONS, UNBORN, CacheError, Life, PodEvent, PodState
+from steersman.state.pod_lifecycle import TRANSITIONS, UNBORN, CachedPodState, CacheError, Life, PodEvent
 
-A, B, D, N = PodState.ASSUMED, PodState.BINDING_FINISHED, PodState.ADDED, PodState.ABSENT
+A, B, D, N = CachedPodState.ASSUMED, CachedPodState.BINDING_FINISHED, CachedPodState.ADDED, CachedPodState.ABSENT
 
 #: Row by row what upstream's cache does; None: it complains.
-EXPECTED: dict[PodEvent, dict[PodState, PodState | None]] = {
+EXPECTED: dict[PodEvent, dict[CachedPodState, CachedPodState | None]] = {
     PodEvent.ASSUME: {N: A, A: None, B: None, D: None},
     PodEvent.FINISH_BINDING: {N: None, A: B, B: B, D: None},
     PodEvent.FORGET: {N: None, A: N, B: N, D: None},
@@ -20,11 +20,11 @@ EXPECTED: dict[PodEvent, dict[PodState, PodState | None]] = {
     PodEvent.UPDATE: {N: None, A: None, B: None, D: D},
     PodEvent.REMOVE: {N: None, A: N, B: N, D: N},
 }
-PAIRS = list(itertools.product(PodState, PodEvent))
+PAIRS = list(itertools.product(CachedPodState, PodEvent))
 
 
 @pytest.mark.parametrize(("state", "event"), PAIRS)
-def test_every_event_has_its_effect_or_is_refused(state: PodState, event: PodEvent) -> None:
+def test_every_event_has_its_effect_or_is_refused(state: CachedPodState, event: PodEvent) -> None:
     expected = EXPECTED[event][state]
     if expected is None:
         with pytest.raises(CacheError, match=f'"{event.value}" cannot happen to a pod that is {state.value}'):
@@ -39,8 +39,8 @@ def test_the_table_has_no_other_entries() -> None:
 
 
 def test_every_state_can_be_left_for_good() -> None:
-    leaving = {state for (state, _), following in TRANSITIONS.items() if following is PodState.ABSENT}
-    assert leaving == set(PodState) - {PodState.ABSENT}
+    leaving = {state for (state, _), following in TRANSITIONS.items() if following is CachedPodState.ABSENT}
+    assert leaving == set(CachedPodState) - {CachedPodState.ABSENT}
 
 
 def lived(*events: PodEvent) -> Life:

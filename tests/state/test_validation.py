@@ -15,7 +15,7 @@ from steersman.framework.nodes_view import TermKind
 from steersman.state.cache import Cache
 from steersman.state.invariants import StateInvariantError
 from steersman.state.node_table import NodeTable
-from steersman.state.pod_lifecycle import Life, PodState
+from steersman.state.pod_lifecycle import CachedPodState, Life
 from steersman.state.validation import validate
 from steersman.testing import make_pod
 
@@ -262,7 +262,7 @@ def test_a_pod_that_differs_from_its_object_is_noticed(cache: Cache) -> None:
 
 def test_a_record_in_the_wrong_state_is_noticed(cache: Cache) -> None:
     record = next(cache.pods())
-    record.life = Life(PodState.ASSUMED)
+    record.life = Life(CachedPodState.ASSUMED)
     with pytest.raises(StateInvariantError, match="number of assumed pods is 1, expected 2"):
         cache.validate_state()
 

@@ -8,26 +8,26 @@ from pathlib import Path
 import pytest
 
 from steersman.errors import InputError
-from steersman.sweep.journal import Journal
-from steersman.sweep.runs import Outcome
+from steersman.sweep.journal import SweepJournal
+from steersman.sweep.runs import RunOutcome
 
 MANIFEST = {"runs": 9}
 
 
-def outcome(run: int) -> Outcome:
-    return Outcome(run, {"pending": run, "cost": 0.1 * run, "error": None}, 0.5, 0.25, "host:1")
+def outcome(run: int) -> RunOutcome:
+    return RunOutcome(run, {"pending": run, "cost": 0.1 * run, "error": None}, 0.5, 0.25, "host:1")
 
 
 def written(path: Path, runs: int) -> bytes:
-    journal = Journal.create(path, MANIFEST)
+    journal = SweepJournal.create(path, MANIFEST)
     for run in range(runs):
         journal.add(outcome(run))
     journal.close()
     return path.read_bytes()
 
 
-def reopened(path: Path) -> list[Outcome]:
-    journal, manifest, outcomes = Journal.open(path)
+def reopened(path: Path) -> list[RunOutcome]:
+    journal, manifest, outcomes = SweepJournal.open(path)
     journal.close()
     assert manifest == MANIFEST
     return outcomes
@@ -59,7 +59,7 @@ def test_it_goes_on_after_what_is_there(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     whole = written(path, 2)
     path.write_bytes(whole[:-3])
-    journal, _, outcomes = Journal.open(path)
+    journal, _, outcomes = SweepJournal.open(path)
     journal.add(outcome(7))
     journal.close()
     assert outcomes == [outcome(0)]
@@ -69,7 +69,7 @@ def test_it_goes_on_after_what_is_there(tmp_path: Path) -> None:
 def test_runs_that_are_done_are_not_written_over(tmp_path: Path) -> None:
     written(tmp_path / "journal", 1)
     with pytest.raises(InputError, match="has results of a sweep already; go on with --resume"):
-        Journal.create(tmp_path / "journal", MANIFEST)
+        SweepJournal.create(tmp_path / "journal", MANIFEST)
 
 
 def test_a_journal_without_a_run_is_begun_anew(tmp_path: Path) -> None:
@@ -78,15 +78,15 @@ def test_a_journal_without_a_run_is_begun_anew(tmp_path: Path) -> None:
 
 
 def test_two_sweeps_do_not_write_into_one_journal(tmp_path: Path) -> None:
-    journal = Journal.create(tmp_path / "journal", MANIFEST)
+    journal = SweepJournal.create(tmp_path / "journal", MANIFEST)
     with pytest.raises(InputError, match="another sweep is writing there"):
-        Journal.open(tmp_path / "journal")
+        SweepJournal.open(tmp_path / "journal")
     with pytest.raises(InputError, match="another sweep is writing there"):
-        Journal.create(tmp_path / "journal", MANIFEST)
+        SweepJournal.create(tmp_path / "journal", MANIFEST)
     journal.close()
 
 
 def test_another_file_is_not_taken_for_a_journal(tmp_path: Path) -> None:
     (tmp_path / "journal").write_text("hello\n")
     with pytest.raises(InputError, match="is no journal of a sweep"):
-        Journal.open(tmp_path / "journal")
+        SweepJournal.open(tmp_path / "journal")

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from steersman.api import timestamps
-from steersman.testing.control_plane import ApiError, JsonObject, KubeClient
+from steersman.testing.control_plane import JsonObject, KubeClient, ServerRefusal
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ class FakeKubelets:
                 for what, obj in self._client.watch(kind, timeout=_WATCH_SECONDS):
                     if what in ("ADDED", "MODIFIED"):
                         _unless_gone(serve, obj)
-            except (OSError, ValueError, KeyError, http.client.HTTPException, ApiError) as error:
+            except (OSError, ValueError, KeyError, http.client.HTTPException, ServerRefusal) as error:
                 # A watch that broke, or ended with 410: the next one begins with all objects there are.
                 logger.debug("the watch of %s ended: %s", kind, error)
                 self._stopping.wait(_AGAIN_SECONDS)
@@ -147,7 +147,7 @@ class FakeKubelets:
     def _end_later(self, pod: JsonObject) -> None:
         try:
             self._end(pod)
-        except (OSError, http.client.HTTPException, ApiError) as error:
+        except (OSError, http.client.HTTPException, ServerRefusal) as error:
             # Somebody else removed the pod meanwhile, or the cluster has ended.
             logger.debug("%s was not ended: %s", pod["metadata"]["name"], error)
 
@@ -185,7 +185,7 @@ def _unless_gone(serve: Callable[[JsonObject], None], obj: JsonObject) -> None:
     """Somebody else may have removed or changed the object meanwhile; then its next event says what to do."""
     try:
         serve(obj)
-    except ApiError as error:
+    except ServerRefusal as error:
         if error.code not in (404, 409):
             raise
 

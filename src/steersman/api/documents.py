@@ -22,7 +22,7 @@ T = TypeVar("T")
 _BLANK: Final = re.compile(r"\s*")
 
 
-class Place(NamedTuple):
+class SourcePlace(NamedTuple):
     """Where an object was found; document and item of a list are counted from 1."""
 
     file: str
@@ -38,7 +38,7 @@ class Found(NamedTuple):
 
     header: codec.Header
     data: bytes | msgspec.Raw | dict[str, Any]
-    place: Place
+    place: SourcePlace
 
 
 class _Document(msgspec.Struct, frozen=True, rename="camel"):
@@ -60,10 +60,10 @@ def find_objects(file: str, data: bytes, *, is_json: bool) -> Iterator[Found]:
         if is_json:
             raise decode_errors.malformed(error, data) from error
         return _in_plain(file, yaml_documents.documents(_text(data)))
-    return _in_json(data, Place(file, 1), codec.Header())
+    return _in_json(data, SourcePlace(file, 1), codec.Header())
 
 
-def _in_json(data: bytes | msgspec.Raw, place: Place, list_header: codec.Header) -> Iterator[Found]:
+def _in_json(data: bytes | msgspec.Raw, place: SourcePlace, list_header: codec.Header) -> Iterator[Found]:
     document = _at(place, codec.decode, data, _Document)
     header = _header(document.api_version, document.kind, list_header, place)
     if document.items is None or not _is_list(header):
@@ -76,10 +76,10 @@ def _in_json(data: bytes | msgspec.Raw, place: Place, list_header: codec.Header)
 def _in_plain(file: str, documents: Iterable[Any]) -> Iterator[Found]:
     for index, document in enumerate(documents, start=1):
         if document is not None:
-            yield from _in_document(document, Place(file, index), codec.Header())
+            yield from _in_document(document, SourcePlace(file, index), codec.Header())
 
 
-def _in_document(data: Any, place: Place, list_header: codec.Header) -> Iterator[Found]:
+def _in_document(data: Any, place: SourcePlace, list_header: codec.Header) -> Iterator[Found]:
     own = _at(place, codec.convert, data, codec.Header)
     header = _header(own.api_version, own.kind, list_header, place)
     items = data.get("items")
@@ -90,7 +90,7 @@ def _in_document(data: Any, place: Place, list_header: codec.Header) -> Iterator
         yield from _in_document(item, place._replace(item=index), header)
 
 
-def _header(api_version: str | None, kind: str | None, list_header: codec.Header, place: Place) -> codec.Header:
+def _header(api_version: str | None, kind: str | None, list_header: codec.Header, place: SourcePlace) -> codec.Header:
     """The version and kind of an object; an item that does not say its kind is what its list is a list of."""
     if kind:
         return codec.Header(api_version, kind)
@@ -103,7 +103,7 @@ def _is_list(header: codec.Header) -> bool:
     return (header.kind or "").endswith("List")
 
 
-def _at(place: Place, decode: Callable[[D, type[T]], T], data: D, cls: type[T]) -> T:
+def _at(place: SourcePlace, decode: Callable[[D, type[T]], T], data: D, cls: type[T]) -> T:
     """Decode; an error says where the data stands."""
     try:
         return decode(data, cls)

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import msgspec
 
 from steersman.api import codec
-from steersman.api.documents import Found, Place
+from steersman.api.documents import Found, SourcePlace
 from steersman.api.schemas import schema_of
 from steersman.api.unknown_fields import UnknownField, quick_verdict, unknown_fields
 from steersman.errors import InputError
@@ -80,7 +80,7 @@ class FieldCheck:
         return is_enough
 
     def _check_json(
-        self, data: bytes | msgspec.Raw, version: str, kind: str, place: Place, describe: Callable[[], str]
+        self, data: bytes | msgspec.Raw, version: str, kind: str, place: SourcePlace, describe: Callable[[], str]
     ) -> None:
         if schema_of(version, kind) is None:
             return
@@ -91,7 +91,7 @@ class FieldCheck:
         self._check_document(document, version, kind, place, describe)
 
     def _check_document(
-        self, document: Any, version: str, kind: str, place: Place | None, describe: Callable[[], str]
+        self, document: Any, version: str, kind: str, place: SourcePlace | None, describe: Callable[[], str]
     ) -> None:
         schema = schema_of(version, kind)
         if schema is None:
@@ -99,7 +99,7 @@ class FieldCheck:
         for field in unknown_fields(document, schema):
             self._note(field, kind, place, describe)
 
-    def _note(self, field: UnknownField, kind: str, place: Place | None, describe: Callable[[], str]) -> None:
+    def _note(self, field: UnknownField, kind: str, place: SourcePlace | None, describe: Callable[[], str]) -> None:
         known = self._found.get((kind, field.path))
         if known is not None:
             self._found[kind, field.path] = (known[0], known[1] + 1)

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import msgspec
 
 from steersman.api import codec, documents, validation
-from steersman.api.documents import Found, Place
+from steersman.api.documents import Found, SourcePlace
 from steersman.api.field_check import FieldCheck, Validation
 from steersman.api.kinds import KINDS
 from steersman.api.meta import Object, key
@@ -41,7 +41,7 @@ class LoadedObject(NamedTuple):
     """An object and where it was found."""
 
     object: Object
-    place: Place
+    place: SourcePlace
     #: Of pods without a node, as long as there are not too many: everything that was written, as JSON or plain values.
     document: bytes | dict[str, Any] | None = None
 
@@ -118,7 +118,7 @@ class _Collection:
         self.field_check = field_check
         self.objects: list[LoadedObject] = []
         self.skipped: dict[str, int] = {}
-        self._places: dict[tuple[type[Object], str], Place] = {}
+        self._places: dict[tuple[type[Object], str], SourcePlace] = {}
         self._sharer = Sharer()
         self._generated: dict[tuple[type[Object], str, str], int] = {}
         self._documents = 0
@@ -183,7 +183,7 @@ class _Collection:
         self._generated[family] = self._generated.get(family, 0) + 1
         return f"{prefix}{self._generated[family]}"
 
-    def _remember(self, obj: Object, place: Place) -> None:
+    def _remember(self, obj: Object, place: SourcePlace) -> None:
         identity = (type(obj), key(obj))
         first = self._places.setdefault(identity, place)
         if first is not place:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Selectors as kubectl and the queries of lists write them: `app=web,tier in (a, b),!canary` and `metadata.name=web`.
 
-Compiled to the `Selector` of `selectors`, or to `FieldRequirement` entries; InputError for what is neither.
+Compiled to the `Selector` of `selectors`, or to `FieldSelectorRequirement` entries; InputError for what is neither.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OPERATORS: Final = {
 }
 
 
-class FieldRequirement(msgspec.Struct, frozen=True):
+class FieldSelectorRequirement(msgspec.Struct, frozen=True):
     """A condition on one field, which is compared as text; an absent field is empty."""
 
     field: str
@@ -55,7 +55,7 @@ def label_selector(text: str) -> Selector:
     return Selector().add(*(_requirement(part, text) for part in parts))
 
 
-def field_selector(text: str) -> tuple[FieldRequirement, ...]:
+def field_selector(text: str) -> tuple[FieldSelectorRequirement, ...]:
     """Conditions that must all hold; none for an empty text."""
     parts = [part.strip() for part in text.split(",")] if text.strip() else []
     return tuple(_field_requirement(part, text) for part in parts)
@@ -70,11 +70,11 @@ def _requirement(part: str, text: str) -> Requirement:
     return requirement(found["key"], _OPERATORS[found["operator"]], values)
 
 
-def _field_requirement(part: str, text: str) -> FieldRequirement:
+def _field_requirement(part: str, text: str) -> FieldSelectorRequirement:
     found = _FIELD.fullmatch(part)
     if found is None:
         raise InputError("is not a field selector", value=text, hint=_FIELDS_HINT)
-    return FieldRequirement(found["field"], found["value"].strip(), found["operator"] != "!=")
+    return FieldSelectorRequirement(found["field"], found["value"].strip(), found["operator"] != "!=")
 
 
 def _text(value: Any) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from steersman.apiserver.resources import Resource
-from steersman.apiserver.routing import Target
+from steersman.apiserver.routing import RequestTarget
 from steersman.apiserver.statuses import bad_request, invalid
 from steersman.embedded import Document
 
@@ -40,7 +40,7 @@ _COUNTED_WITHOUT_STRUCT: Final = frozenset(
 """Resources whose changes of spec a kube-apiserver counts and for which `embedded.store` has no struct that says so."""
 
 
-def identified(target: Target, document: Document) -> Document:
+def identified(target: RequestTarget, document: Document) -> Document:
     """The document with `apiVersion`, `kind` and namespace, which the path implies; raises 400 where they contradict it."""
     resource, metadata = target.resource, document.get("metadata")
     api_version, kind = document.get("apiVersion") or resource.api_version, document.get("kind") or resource.kind

@@ -16,7 +16,7 @@ import msgspec
 from steersman.api import timestamps
 from steersman.api.schemas import FieldSchema
 from steersman.apiserver.field_sets import NO_FIELDS, FieldSet, from_fields_v1, to_fields_v1
-from steersman.apiserver.typed_documents import Comparison, NotAsDeclared, compared
+from steersman.apiserver.typed_documents import FieldComparison, NotAsDeclared, compared
 from steersman.embedded.documents import Document
 from steersman.errors import InputError
 
@@ -113,7 +113,7 @@ def updated(
 
 
 def _after_update(
-    managers: Managers, identity: Manager, comparison: Comparison, ignored: Iterable[str], now: str
+    managers: Managers, identity: Manager, comparison: FieldComparison, ignored: Iterable[str], now: str
 ) -> Managers:
     written = without_ignored(comparison.written, ignored) - NEVER_MANAGED
     removed = without_ignored(comparison.removed, ignored)

@@ -17,7 +17,7 @@ _NAMESPACES: Final = "namespaces"
 _OF_NAMESPACE_ITSELF: Final = ("status", "finalize")
 
 
-class Target(msgspec.Struct, frozen=True):
+class RequestTarget(msgspec.Struct, frozen=True):
     """The object that a request is about, or without `name` the collection. `namespace` is None without one in the path."""
 
     resource: Resource
@@ -33,7 +33,7 @@ class Target(msgspec.Struct, frozen=True):
         return f"{self.namespace}/{self.name}" if self.resource.namespaced else self.name
 
 
-def target(catalog: Catalog, path: str) -> Target:
+def target(catalog: Catalog, path: str) -> RequestTarget:
     """The target of a path such as `/api/v1/namespaces/default/pods/web-0/status`; raises 404."""
     api_version, parts = _version_and_parts(path)
     # Old clients watch below /watch; the rest of the path is the same.
@@ -50,7 +50,7 @@ def target(catalog: Catalog, path: str) -> Target:
     name, sub = (parts[1] if len(parts) > 1 else ""), (parts[2] if len(parts) > 2 else "")
     if name and resource.namespaced and namespace is None:
         raise path_not_found()
-    return Target(resource, namespace, name, _subresource(resource, sub), "/".join(parts[3:]))
+    return RequestTarget(resource, namespace, name, _subresource(resource, sub), "/".join(parts[3:]))
 
 
 def _version_and_parts(path: str) -> tuple[str, list[str]]:
@@ -74,7 +74,7 @@ def _subresource(resource: Resource, name: str) -> Subresource | None:
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 
 
-def verb(method: str, target: Target, query: Mapping[str, str], path: str) -> str:
+def verb(method: str, target: RequestTarget, query: Mapping[str, str], path: str) -> str:
     """`list`, `watch`, `get`, `create`, …; raises 405 for what the resource does not offer."""
     found = _verb(method, target, query, path)
     offered = target.subresource.verbs if target.subresource is not None else target.resource.verbs
@@ -83,7 +83,7 @@ def verb(method: str, target: Target, query: Mapping[str, str], path: str) -> st
     return found
 
 
-def _verb(method: str, target: Target, query: Mapping[str, str], path: str) -> str:
+def _verb(method: str, target: RequestTarget, query: Mapping[str, str], path: str) -> str:
     if method in ("GET", "HEAD"):
         is_watch = query.get("watch", "").lower() in ("true", "1") or "/watch/" in path
         if target.subresource is not None:

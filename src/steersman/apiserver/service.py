@@ -23,7 +23,7 @@ from steersman.apiserver.patches import CUSTOM_RESOURCE_PATCH_TYPES, PATCH_TYPES
 from steersman.apiserver.requests import ApiAnswer, ApiRequest, WatchAnswer
 from steersman.apiserver.resources import Resource
 from steersman.apiserver.reviews import Tokens, review
-from steersman.apiserver.routing import Target, target, verb
+from steersman.apiserver.routing import RequestTarget, target, verb
 from steersman.apiserver.rules import Rules
 from steersman.apiserver.selection import Selection, selection
 from steersman.apiserver.shapes import Shapes
@@ -56,7 +56,7 @@ class ApiService:
         self._writer = Writer(store, catalog, Rules(customs))
         self._subresources = Subresources(store, self._writer, tokens, customs.scale_paths)
         self._events = EncodedEvents(self._shapes.event)
-        self._verbs: dict[str, Callable[[ApiRequest, Target], Answer]] = {
+        self._verbs: dict[str, Callable[[ApiRequest, RequestTarget], Answer]] = {
             "get": self._get,
             "list": self._list,
             "watch": self._watch,
@@ -85,7 +85,7 @@ class ApiService:
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
-    def _get(self, request: ApiRequest, about: Target) -> Answer:
+    def _get(self, request: ApiRequest, about: RequestTarget) -> Answer:
         media = accepted(request.header("accept"))
         if about.subresource is not None and about.subresource.name != "status":
             return _answered(self._subresources.get(about), media)
@@ -94,7 +94,7 @@ class ApiService:
         document = self._store.document(kind, about.key)
         return self._shown(request, about.resource, document)
 
-    def _list(self, request: ApiRequest, about: Target) -> Answer:
+    def _list(self, request: ApiRequest, about: RequestTarget) -> Answer:
         media = accepted(request.header("accept"))
         if about.resource.stored_as is None:
             chunk = Chunk([], {"resourceVersion": self._store.resource_version})
@@ -103,13 +103,13 @@ class ApiService:
         shown = self._shapes.listed(about.resource, chunk, media, request.query.get("includeObject", ""))
         return _answered(shown, media)
 
-    def _watch(self, request: ApiRequest, about: Target) -> Answer:
+    def _watch(self, request: ApiRequest, about: RequestTarget) -> Answer:
         media = accepted(request.header("accept"))
         chosen = self._selection(request, about)
         asked = watch_request(self._store, about.resource, chosen, media, request.query)
         return WatchAnswer(WatchStream(self._store, asked, self._events))
 
-    def _selection(self, request: ApiRequest, about: Target) -> Selection:
+    def _selection(self, request: ApiRequest, about: RequestTarget) -> Selection:
         fields = dict(request.query)
         if about.name:
             one = f"metadata.name={about.name}"
@@ -120,7 +120,7 @@ class ApiService:
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
-    def _create(self, request: ApiRequest, about: Target) -> Answer:
+    def _create(self, request: ApiRequest, about: RequestTarget) -> Answer:
         media, warnings = accepted(request.header("accept")), list[str]()
         # Who wants to execute something sends no body, and is to hear why that is not possible.
         is_empty = about.subresource is not None and not request.body
@@ -134,7 +134,7 @@ class ApiService:
         made = self._writer.create(about, document, options, warnings)
         return self._shown(request, about.resource, made, 201, warnings, is_presented=True)
 
-    def _update(self, request: ApiRequest, about: Target) -> Answer:
+    def _update(self, request: ApiRequest, about: RequestTarget) -> Answer:
         warnings = list[str]()
         document = decoded(request.body, request.header("content-type"))
         options = write_options(about.resource, request.query, request.header("user-agent"))
@@ -144,7 +144,7 @@ class ApiService:
             written, is_new = self._writer.update(about, document, options, warnings)
         return self._shown(request, about.resource, written, 201 if is_new else 200, warnings, is_presented=True)
 
-    def _patch(self, request: ApiRequest, about: Target) -> Answer:
+    def _patch(self, request: ApiRequest, about: RequestTarget) -> Answer:
         warnings = list[str]()
         content_type = request.header("content-type").partition(";")[0].strip()
         is_built_in = self._catalog.is_built_in(about.resource)
@@ -157,7 +157,7 @@ class ApiService:
             written, is_new = self._writer.patch(about, content_type, patch, options, warnings)
         return self._shown(request, about.resource, written, 201 if is_new else 200, warnings, is_presented=True)
 
-    def _delete(self, request: ApiRequest, about: Target) -> Answer:
+    def _delete(self, request: ApiRequest, about: RequestTarget) -> Answer:
         media = accepted(request.header("accept"))
         body = decoded(request.body, request.header("content-type")) if request.body else {}
         document, is_gone = self._writer.delete(about, delete_options(about.resource, request.query, body))
@@ -166,7 +166,7 @@ class ApiService:
         details = {"name": about.name, "group": about.resource.group, "kind": about.resource.plural}
         return _answered(success({**details, "uid": document["metadata"].get("uid", "")}), media)
 
-    def _delete_collection(self, request: ApiRequest, about: Target) -> Answer:
+    def _delete_collection(self, request: ApiRequest, about: RequestTarget) -> Answer:
         media = accepted(request.header("accept"))
         body = decoded(request.body, request.header("content-type")) if request.body else {}
         options = delete_options(about.resource, request.query, body)

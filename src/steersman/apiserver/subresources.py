@@ -17,7 +17,7 @@ from steersman.apiserver.conversions import presented
 from steersman.apiserver.patches import patched
 from steersman.apiserver.resources import Resource
 from steersman.apiserver.reviews import Tokens
-from steersman.apiserver.routing import Target
+from steersman.apiserver.routing import RequestTarget
 from steersman.apiserver.scale import BUILT_IN_PATHS, ScalePaths, scale_of, scaled
 from steersman.apiserver.statuses import bad_request, method_not_allowed, not_supported_here, success
 from steersman.apiserver.write_options import WriteOptions, delete_options
@@ -50,21 +50,21 @@ class Subresources:
         self._paths_of = paths_of
         self._pods = Pods(store, topology_labels=True)
 
-    def handles(self, about: Target) -> bool:
+    def handles(self, about: RequestTarget) -> bool:
         """Whether updates and patches of this subresource are carried out here."""
         name = "" if about.subresource is None else about.subresource.name
         return name in _OWN_RULES or name in NEEDS_CONTAINERS
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
-    def get(self, about: Target) -> Document:
+    def get(self, about: RequestTarget) -> Document:
         name = self._possible(about)
         document = self._current(about)
         return scale_of(document, self._paths_of(about.resource)) if name == "scale" else document
 
     # -- creating ----------------------------------------------------------------------------------------------------
 
-    def create(self, about: Target, document: Document, options: WriteOptions) -> Document:
+    def create(self, about: RequestTarget, document: Document, options: WriteOptions) -> Document:
         """Bindings, evictions and tokens."""
         name = "binding" if about.subresource is None else self._possible(about)
         if name == "binding":
@@ -78,7 +78,7 @@ class Subresources:
             return self._tokens.issue(about.namespace or "", about.name, account.metadata.uid, document)
         raise method_not_allowed()
 
-    def _bind(self, about: Target, binding: Document, options: WriteOptions) -> Document:
+    def _bind(self, about: RequestTarget, binding: Document, options: WriteOptions) -> Document:
         metadata, node = binding.get("metadata") or {}, (binding.get("target") or {}).get("name", "")
         name = about.name or metadata.get("name", "")
         if metadata.get("name") and metadata["name"] != name:
@@ -91,7 +91,7 @@ class Subresources:
             bind(about.namespace or "", name, metadata.get("uid", ""), node)
         return success({})
 
-    def _evict(self, about: Target, eviction: Document) -> Document:
+    def _evict(self, about: RequestTarget, eviction: Document) -> Document:
         options = delete_options(about.resource, {}, eviction.get("deleteOptions") or {})
         if not options.is_dry_run:
             evict(self._store, about.key, grace_period_seconds=options.grace_period_seconds, uid=options.uid)
@@ -101,12 +101,12 @@ class Subresources:
 
     # -- changing ----------------------------------------------------------------------------------------------------
 
-    def update(self, about: Target, document: Document, options: WriteOptions, warnings: list[str]) -> Document:
+    def update(self, about: RequestTarget, document: Document, options: WriteOptions, warnings: list[str]) -> Document:
         name, current = self._possible(about), self._current(about)
         return self._write(about, name, self._changed(about, name, current, document), options, warnings)
 
     def patch(
-        self, about: Target, content_type: str, patch: Any, options: WriteOptions, warnings: list[str]
+        self, about: RequestTarget, content_type: str, patch: Any, options: WriteOptions, warnings: list[str]
     ) -> Document:
         name, current = self._possible(about), self._current(about)
         resource = about.resource
@@ -118,17 +118,17 @@ class Subresources:
         return self._write(about, name, self._changed(about, name, current, document), options, warnings)
 
     def _write(
-        self, about: Target, name: str, document: Document, options: WriteOptions, warnings: list[str]
+        self, about: RequestTarget, name: str, document: Document, options: WriteOptions, warnings: list[str]
     ) -> Document:
-        whole = Target(about.resource, about.namespace, about.name)
+        whole = RequestTarget(about.resource, about.namespace, about.name)
         if name == "approval":
-            whole = Target(about.resource, about.namespace, about.name, about.resource.subresource("status"))
+            whole = RequestTarget(about.resource, about.namespace, about.name, about.resource.subresource("status"))
         if name in _POD_PARTS:
             options = msgspec.structs.replace(options, checks_immutable_fields=False)
         written, _ = self._writer.update(whole, document, options, warnings)
         return scale_of(written, self._paths_of(about.resource)) if name == "scale" else written
 
-    def _changed(self, about: Target, name: str, current: Document, document: Document) -> Document:
+    def _changed(self, about: RequestTarget, name: str, current: Document, document: Document) -> Document:
         """The whole object with what the subresource may change."""
         if name == "scale":
             return scaled(current, document, self._paths_of(about.resource))
@@ -148,14 +148,14 @@ class Subresources:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _possible(self, about: Target) -> str:
+    def _possible(self, about: RequestTarget) -> str:
         assert about.subresource is not None, "asked about a subresource"
         name = about.subresource.name
         if name in NEEDS_CONTAINERS:
             raise not_supported_here(NEEDS_CONTAINERS[name], NO_CONTAINERS)
         return name
 
-    def _current(self, about: Target) -> Document:
+    def _current(self, about: RequestTarget) -> Document:
         kind = about.resource.stored_as
         assert kind is not None, "only what is stored has subresources"
         return presented(about.resource, self._store.document(kind, about.key))

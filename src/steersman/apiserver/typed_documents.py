@@ -28,7 +28,7 @@ class NotAsDeclared(Exception):
         super().__init__(f"{path_text(path)}: {why}")
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class FieldComparison(msgspec.Struct, frozen=True):
     """The fields that changed from one document to another."""
 
     added: FieldSet
@@ -116,11 +116,11 @@ def _member_fields(name: str, value: Any, parent: FieldSchema | None, path: Path
 # -- what differs --------------------------------------------------------------------------------------------------------
 
 
-def compared(old: Document, new: Document, schema: FieldSchema | None) -> Comparison:
+def compared(old: Document, new: Document, schema: FieldSchema | None) -> FieldComparison:
     """Raises `NotAsDeclared` where elements of a list have no keys."""
     walk = _Compare()
     walk.compare(old, new, schema, ())
-    return Comparison(frozenset(walk.added), frozenset(walk.modified), frozenset(walk.removed))
+    return FieldComparison(frozenset(walk.added), frozenset(walk.modified), frozenset(walk.removed))
 
 
 class _Compare:

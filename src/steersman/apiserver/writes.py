@@ -25,7 +25,7 @@ from steersman.apiserver.lists import documents_at
 from steersman.apiserver.managed_fields import updated
 from steersman.apiserver.patches import APPLY_PATCH, patched
 from steersman.apiserver.resources import Resource
-from steersman.apiserver.routing import Target
+from steersman.apiserver.routing import RequestTarget
 from steersman.apiserver.selection import Selection
 from steersman.apiserver.server_side_apply import apply
 from steersman.apiserver.service_addresses import with_addresses
@@ -72,7 +72,7 @@ class Writer:
 
     # -- creating ----------------------------------------------------------------------------------------------------
 
-    def create(self, target: Target, document: Document, options: WriteOptions, warnings: list[str]) -> Document:
+    def create(self, target: RequestTarget, document: Document, options: WriteOptions, warnings: list[str]) -> Document:
         """The object as it is stored, in the version of the client; raises `RequestRefused` or `ApiError`."""
         resource = target.resource
         document = incoming.identified(target, document)
@@ -99,14 +99,14 @@ class Writer:
 
         return self._tracked(resource, None, new, "", options, write)
 
-    def _check_namespace(self, target: Target) -> None:
+    def _check_namespace(self, target: RequestTarget) -> None:
         if target.resource.namespaced and self._store.find(api.Namespace, target.namespace or "") is None:
             raise NotFound(api.Namespace, target.namespace or "")
 
     # -- updating ----------------------------------------------------------------------------------------------------
 
     def update(
-        self, target: Target, document: Document, options: WriteOptions, warnings: list[str]
+        self, target: RequestTarget, document: Document, options: WriteOptions, warnings: list[str]
     ) -> tuple[Document, bool]:
         """The object as it is stored now, and whether it is new."""
         resource = target.resource
@@ -119,7 +119,7 @@ class Writer:
         return self._update(target, document, options, warnings), False
 
     def patch(
-        self, target: Target, content_type: str, patch: Any, options: WriteOptions, warnings: list[str]
+        self, target: RequestTarget, content_type: str, patch: Any, options: WriteOptions, warnings: list[str]
     ) -> tuple[Document, bool]:
         """The object after the patch, and whether it is new, as it may be with server-side apply."""
         resource = target.resource
@@ -133,7 +133,9 @@ class Writer:
         except BadRequest as error:
             raise InvalidObject("", "", [FieldProblem.invalid("patch", _json(document), error.message)]) from error
 
-    def _apply(self, target: Target, applied: Any, options: WriteOptions, warnings: list[str]) -> tuple[Document, bool]:
+    def _apply(
+        self, target: RequestTarget, applied: Any, options: WriteOptions, warnings: list[str]
+    ) -> tuple[Document, bool]:
         resource, kind = target.resource, self._kind(target.resource)
         if not options.field_manager:
             raise invalid(resource, target.name, ["fieldManager: Required value: is required for apply patch"])
@@ -155,11 +157,13 @@ class Writer:
         )
         known = msgspec.structs.replace(options, field_validation=IGNORE, tracks_fields=False)
         if is_new:
-            collection = Target(resource, target.namespace)
+            collection = RequestTarget(resource, target.namespace)
             return self.create(collection, result, known, warnings), True
         return self._update(target, result, known, warnings), False
 
-    def _update(self, target: Target, document: Document, options: WriteOptions, warnings: list[str]) -> Document:
+    def _update(
+        self, target: RequestTarget, document: Document, options: WriteOptions, warnings: list[str]
+    ) -> Document:
         resource, kind = target.resource, self._kind(target.resource)
         self._check_version(target, document)
         before = presented(resource, self._store.document(kind, target.key))
@@ -215,7 +219,7 @@ class Writer:
             completed = _with_managed_fields(completed, noted)
         return completed if options.is_dry_run else write(document)
 
-    def _check_version(self, target: Target, document: Document) -> None:
+    def _check_version(self, target: RequestTarget, document: Document) -> None:
         """Custom resources are updated only by those who have seen them."""
         version = document["metadata"].get("resourceVersion")
         if not version and not self._catalog.is_built_in(target.resource):
@@ -224,7 +228,7 @@ class Writer:
 
     # -- deleting ----------------------------------------------------------------------------------------------------
 
-    def delete(self, target: Target, options: DeleteOptions) -> tuple[Document, bool]:
+    def delete(self, target: RequestTarget, options: DeleteOptions) -> tuple[Document, bool]:
         """The object as it is now, or was last, and whether it is gone."""
         return self._delete(target.resource, target.key, options)
 

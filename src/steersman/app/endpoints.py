@@ -32,8 +32,8 @@ from steersman.serving import (
     ApiReviews,
     Certificate,
     CertificateUsers,
-    Check,
     Endpoints,
+    HealthCheck,
     Listen,
     Listers,
     Server,
@@ -121,16 +121,16 @@ def listers_of(informers: Informers) -> Listers:
     )
 
 
-def leading_check(election: LeaderElection, identity: str, lease: str) -> Check:
+def leading_check(election: LeaderElection, identity: str, lease: str) -> HealthCheck:
     """Fails for one who believes to lead and could not say so in time."""
 
     def probe() -> str:
         return NOT_RENEWED.format(lease) if election.leader == identity and not election.is_leading else ""
 
-    return Check("leaderElection", probe)
+    return HealthCheck("leaderElection", probe)
 
 
-def synced_checks(informers: Informers) -> tuple[Check, ...]:
+def synced_checks(informers: Informers) -> tuple[HealthCheck, ...]:
     def informer_sync() -> str:
         missing = [_go_type(reflector.kind) for reflector in informers.not_synced()]
         return NOT_SYNCED.format(len(missing), " ".join(missing)) if missing else ""
@@ -138,7 +138,7 @@ def synced_checks(informers: Informers) -> tuple[Check, ...]:
     def handler_sync() -> str:
         return "" if informers.has_synced else HANDLERS_NOT_SYNCED
 
-    return Check("sched-handler-sync", handler_sync), Check("informer-sync", informer_sync)
+    return HealthCheck("sched-handler-sync", handler_sync), HealthCheck("informer-sync", informer_sync)
 
 
 def _go_type(kind: type[api.Object]) -> str:
@@ -146,8 +146,8 @@ def _go_type(kind: type[api.Object]) -> str:
     return f"*{kind.API_VERSION.rpartition('/')[2]}.{kind.KIND}"
 
 
-def shutdown_check(is_stopping: Callable[[], bool]) -> Check:
-    return Check("shutdown", lambda: SHUTTING_DOWN if is_stopping() else "")
+def shutdown_check(is_stopping: Callable[[], bool]) -> HealthCheck:
+    return HealthCheck("shutdown", lambda: SHUTTING_DOWN if is_stopping() else "")
 
 
 def _objects(informers: Informers, kind: type[T]) -> Iterator[T]:

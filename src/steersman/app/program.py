@@ -65,7 +65,7 @@ from steersman.observe import (
 )
 from steersman.observe.logs import Silence
 from steersman.rng import SeededRng
-from steersman.serving import PING, Check, Endpoints, beliefs_beside, scheduler_endpoints
+from steersman.serving import PING, Endpoints, HealthCheck, beliefs_beside, scheduler_endpoints
 from steersman.waiting import ended_before
 
 if TYPE_CHECKING:
@@ -362,11 +362,11 @@ class Program:
     def _show_faults(self) -> None:
         self._metrics.show_faults(self._informers.set_aside, self._internal_errors)
 
-    def _synced_checks(self) -> tuple[Check, ...]:
+    def _synced_checks(self) -> tuple[HealthCheck, ...]:
         """A lean standby is ready although it knows nothing yet."""
         return () if self._configuration.delay_cache_until_active else endpoints.synced_checks(self._informers)
 
-    def _leading_checks(self) -> tuple[Check, ...]:
+    def _leading_checks(self) -> tuple[HealthCheck, ...]:
         if self._election is None:
             return ()
         lease = self._configuration.leader_election.resource_name

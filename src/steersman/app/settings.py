@@ -16,7 +16,7 @@ from steersman import config
 from steersman.assembly.registry import register, with_enabled
 from steersman.config import DEFAULT_GATES, Duration, FeatureGates, SchedulerConfiguration
 from steersman.errors import InputError
-from steersman.observe import Format
+from steersman.observe import LogFormat
 from steersman.queue import QueueSettings
 from steersman.runtime.capabilities import capabilities_of
 from steersman.runtime.registry import Registry
@@ -121,7 +121,7 @@ class RunOptions(msgspec.Struct, frozen=True):
     debugging: DebuggingFlags = msgspec.field(default_factory=DebuggingFlags)
     serving: ServingOptions = msgspec.field(default_factory=ServingOptions)
     verbosity: int = 0
-    log_format: Format = Format.TEXT
+    log_format: LogFormat = LogFormat.TEXT
     #: The configuration is written to this file, and nothing is run.
     write_config_to: str = ""
     plugin_files: tuple[str, ...] = ()

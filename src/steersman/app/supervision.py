@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from steersman.client import Timing
 from steersman.observe import Metrics
-from steersman.serving import Check
+from steersman.serving import HealthCheck
 
 logger = logging.getLogger(__name__)
 
@@ -82,8 +82,8 @@ class Watchdog:
         """Why the loop is given up; "" while it turns."""
         return STANDS_STILL.format(self.standstill) if self.standstill >= STANDSTILL_SECONDS else ""
 
-    def check(self) -> Check:
-        return Check(CHECK_NAME, lambda: self.reason)
+    def check(self) -> HealthCheck:
+        return HealthCheck(CHECK_NAME, lambda: self.reason)
 
     async def run(self) -> None:
         """Looks until it is cancelled."""

@@ -16,7 +16,14 @@ from typing import TypeAlias
 import msgspec
 
 from steersman.api import Object
-from steersman.config import ExtensionPoint, FeatureGates, PluginEntry, Profile, SchedulerConfiguration, build
+from steersman.config import (
+    ExtensionPoint,
+    FeatureGates,
+    KubeSchedulerProfile,
+    PluginEntry,
+    SchedulerConfiguration,
+    build,
+)
 from steersman.errors import InputError
 from steersman.framework.plugin import Plugin as PluginBase
 from steersman.framework.watching import WATCHED_KINDS, with_custom
@@ -80,12 +87,12 @@ def with_enabled(configuration: SchedulerConfiguration, names: Iterable[str]) ->
     return _replace(configuration, profiles=tuple(_extended(profile, added) for profile in configuration.profiles))
 
 
-def _mentioned(profile: Profile) -> Iterable[str]:
+def _mentioned(profile: KubeSchedulerProfile) -> Iterable[str]:
     sections = (profile.plugins.multi_point, *(profile.plugins.at(point) for point in ExtensionPoint))
     return (plugin.name for section in sections for plugin in (*section.enabled, *section.disabled))
 
 
-def _extended(profile: Profile, added: tuple[PluginEntry, ...]) -> Profile:
+def _extended(profile: KubeSchedulerProfile, added: tuple[PluginEntry, ...]) -> KubeSchedulerProfile:
     multi_point = profile.plugins.multi_point
     multi_point = _replace(multi_point, enabled=(*multi_point.enabled, *added))
     return _replace(profile, plugins=_replace(profile.plugins, multi_point=multi_point))

@@ -36,7 +36,7 @@ from steersman.queue import QueuedPodInfo, SchedulingQueue
 from steersman.runtime.faults import as_fault, fault
 from steersman.runtime.pods_in_pre_bind import PodsInPreBind
 from steersman.runtime.profile import DEFAULT_BINDER, PreBindCall, Profile, RawCall
-from steersman.runtime.waiting_pods import WaitingPod, WaitingPods
+from steersman.runtime.waiting_pods import PodAtPermit, WaitingPods
 from steersman.state.cache import Cache
 
 logger = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ class BindingCycle:
         """`calls`: the PreBind plugins that the pod concerns. If none of them has work to do, a task may not be needed."""
         pod, waits = decision.pod, decision.waits
         if waits:
-            self._waiting_pods.add(WaitingPod(pod, decision.node, waits))
+            self._waiting_pods.add(PodAtPermit(pod, decision.node, waits))
         self._activate(decision.state)
         work = plugin_calls.pre_flight(decision, calls) if calls else ()
         if isinstance(work, Status):

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from steersman.framework.status import Code, Status
-from steersman.runtime.waiting_pods import WaitingPod
+from steersman.runtime.waiting_pods import PodAtPermit
 
 WAIT_FAILED = "waiting on permit for pod: {}"
 
@@ -16,7 +16,7 @@ WAIT_FAILED = "waiting on permit for pod: {}"
 class Permission:
     """Inside of the `with` block the time of each plugin runs; each of them ends the wait when its own is over."""
 
-    def __init__(self, waiting: WaitingPod) -> None:
+    def __init__(self, waiting: PodAtPermit) -> None:
         self._waiting = waiting
         self._arrived = asyncio.Event()
         self._timers: list[asyncio.TimerHandle] = []

@@ -14,7 +14,7 @@ from steersman.config import Duration
 from steersman.cycle.decision import Scheduled
 from steersman.framework.status import Code, Status, error, is_skip
 from steersman.runtime.faults import as_fault, fault, log_fault
-from steersman.runtime.pods_in_pre_bind import PodInPreBind
+from steersman.runtime.pods_in_pre_bind import PreBindWork
 from steersman.runtime.profile import PreBindCall, Profile, RawCall
 
 #: Plugins have deadlines of their own; these are for plugins that forgot it.
@@ -41,7 +41,7 @@ def pre_flight(decision: Scheduled, calls: Sequence[PreBindCall]) -> tuple[RawCa
     return tuple(work)
 
 
-async def pre_bind(work: Sequence[RawCall], decision: Scheduled, entry: PodInPreBind) -> Status | None:
+async def pre_bind(work: Sequence[RawCall], decision: Scheduled, entry: PreBindWork) -> Status | None:
     """One after the other, until one fails or the work is called off."""
     for call in work:
         try:

@@ -13,7 +13,7 @@ from typing import Final
 
 from steersman.cel.errors import CelError, no_such_overload
 from steersman.cel.meter import LARGEST_VALUE, require_room, spend
-from steersman.cel.values import NANOS, Duration, GrowingList, Timestamp, Uint, Value
+from steersman.cel.values import NANOS, CelDuration, GrowingList, Timestamp, Uint, Value
 
 MIN_INT: Final = -(2**63)
 MAX_INT: Final = 2**63 - 1
@@ -27,7 +27,7 @@ INT_OVERFLOW: Final = "integer overflow"
 UINT_OVERFLOW: Final = "unsigned integer overflow"
 TIMESTAMP_OVERFLOW: Final = "timestamp overflow"
 
-_RECEIVERS: Final = frozenset({str, Timestamp, Duration})
+_RECEIVERS: Final = frozenset({str, Timestamp, CelDuration})
 
 Operation = Callable[[Value, Value], Value]
 
@@ -77,8 +77,8 @@ def negate(operand: Value) -> Value:
         return checked_int(-operand)
     if isinstance(operand, float):
         return -operand
-    if isinstance(operand, Duration):
-        return Duration(checked_int(-operand.nanos))
+    if isinstance(operand, CelDuration):
+        return CelDuration(checked_int(-operand.nanos))
     if type(operand) is bool:
         raise no_such_overload()
     raise missing_operator("-_", operand)
@@ -179,36 +179,36 @@ def _grow_list(left: Value, right: Value) -> list[Value]:
 
 
 def _add_duration(left: Value, right: Value) -> Value:
-    assert isinstance(left, Duration)
+    assert isinstance(left, CelDuration)
     if isinstance(right, Timestamp):
         return _shifted(right, left.nanos)
-    if isinstance(right, Duration):
-        return Duration(checked_int(left.nanos + right.nanos))
+    if isinstance(right, CelDuration):
+        return CelDuration(checked_int(left.nanos + right.nanos))
     raise no_such_overload()
 
 
 def _add_to_timestamp(left: Value, right: Value) -> Value:
     assert isinstance(left, Timestamp)
-    if isinstance(right, Duration):
+    if isinstance(right, CelDuration):
         return _shifted(left, right.nanos)
     raise no_such_overload()
 
 
 def _subtract_from_timestamp(left: Value, right: Value) -> Value:
     assert isinstance(left, Timestamp)
-    if isinstance(right, Duration):
+    if isinstance(right, CelDuration):
         return _shifted(left, -checked_int(right.nanos))
     if isinstance(right, Timestamp):
         # The seconds are checked before the nanoseconds are added.
         checked_int((left.seconds - right.seconds) * NANOS)
-        return Duration(checked_int(left.nanos - right.nanos))
+        return CelDuration(checked_int(left.nanos - right.nanos))
     raise no_such_overload()
 
 
 def _subtract_durations(left: Value, right: Value) -> Value:
-    if not isinstance(left, Duration) or not isinstance(right, Duration):
+    if not isinstance(left, CelDuration) or not isinstance(right, CelDuration):
         raise no_such_overload()
-    return Duration(checked_int(left.nanos - right.nanos))
+    return CelDuration(checked_int(left.nanos - right.nanos))
 
 
 def _shifted(moment: Timestamp, nanos: int) -> Timestamp:
@@ -226,14 +226,14 @@ _ADD: Final[dict[type, Operation]] = {
     bytes: _add_bytes,
     list: _add_lists,
     GrowingList: _grow_list,
-    Duration: _add_duration,
+    CelDuration: _add_duration,
     Timestamp: _add_to_timestamp,
 }
 _SUBTRACT: Final[dict[type, Operation]] = {
     int: _for_ints(lambda left, right: left - right),
     Uint: _for_uints(lambda left, right: left - right),
     float: _for_doubles(lambda left, right: left - right),
-    Duration: _subtract_durations,
+    CelDuration: _subtract_durations,
     Timestamp: _subtract_from_timestamp,
 }
 _MULTIPLY: Final[dict[type, Operation]] = {

@@ -71,7 +71,7 @@ class Select(AstNode):
 
 
 @dataclass(slots=True, eq=False)
-class Call(AstNode):
+class FunctionCall(AstNode):
     """`target.function(args)`, `function(args)`, and every operator."""
 
     function: str
@@ -134,7 +134,7 @@ def children(node: AstNode) -> tuple[AstNode, ...]:
     match node:
         case Select():
             return (node.operand,)
-        case Call():
+        case FunctionCall():
             return (*(() if node.target is None else (node.target,)), *node.args)
         case ListNode():
             return node.elements

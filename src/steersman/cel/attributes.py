@@ -15,7 +15,7 @@ from steersman.cel.arithmetic import MAX_INT, MIN_INT
 from steersman.cel.comparison import find
 from steersman.cel.cost import LOOKUP
 from steersman.cel.errors import CelError
-from steersman.cel.frame import EvaluationPlan, Evaluator, Frame, constant, constant_value
+from steersman.cel.frame import EvaluationFrame, EvaluationPlan, Evaluator, constant, constant_value
 from steersman.cel.value_text import shown
 from steersman.cel.values import NONE, DefaultMap, Optional, Uint, Value, go_name, to_key, type_name
 
@@ -48,7 +48,7 @@ def presence(
     """`has(chain.field)`."""
     resolve = _resolver(base.resolve if base.is_attribute else base.evaluate, qualifiers)
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         value = resolve(frame)
         frame.cost += cost
         if isinstance(value, Optional):
@@ -61,7 +61,7 @@ def presence(
 def variable(slot: int) -> EvaluationPlan:
     """A local variable."""
 
-    def resolve(frame: Frame) -> Value:
+    def resolve(frame: EvaluationFrame) -> Value:
         return frame.variables[slot]
 
     return EvaluationPlan(_looked_up(resolve), resolve, is_attribute=True)
@@ -70,7 +70,7 @@ def variable(slot: int) -> EvaluationPlan:
 def device_variable() -> EvaluationPlan:
     """The device."""
 
-    def resolve(frame: Frame) -> Value:
+    def resolve(frame: EvaluationFrame) -> Value:
         return frame.device
 
     return EvaluationPlan(_looked_up(resolve), resolve, is_attribute=True)
@@ -79,7 +79,7 @@ def device_variable() -> EvaluationPlan:
 def named_variable(name: str) -> EvaluationPlan:
     """A variable of an expression that is about something else than a device: the frame has all of them by name."""
 
-    def resolve(frame: Frame) -> Value:
+    def resolve(frame: EvaluationFrame) -> Value:
         assert isinstance(frame.device, dict)
         return frame.device[name]
 
@@ -87,7 +87,7 @@ def named_variable(name: str) -> EvaluationPlan:
 
 
 def _looked_up(resolve: Evaluator) -> Evaluator:
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         frame.cost += LOOKUP
         if frame.cost > frame.limit:
             frame.pause()
@@ -111,7 +111,7 @@ def _by_names(base: Evaluator, names: tuple[str, ...]) -> Evaluator:
     cost = len(names)
     walk_with_care = _walk(tuple(Qualifier(constant(name)) for name in names))
 
-    def resolve(frame: Frame) -> Value:
+    def resolve(frame: EvaluationFrame) -> Value:
         start = value = base(frame)
         if isinstance(value, Optional):
             return walk_with_care(frame, value)
@@ -129,14 +129,14 @@ def _by_names(base: Evaluator, names: tuple[str, ...]) -> Evaluator:
 def _by_qualifiers(base: Evaluator, qualifiers: tuple[Qualifier, ...]) -> Evaluator:
     walk = _walk(qualifiers)
 
-    def resolve(frame: Frame) -> Value:
+    def resolve(frame: EvaluationFrame) -> Value:
         return walk(frame, base(frame))
 
     return resolve
 
 
-def _walk(qualifiers: tuple[Qualifier, ...]) -> Callable[[Frame, Value], Value]:
-    def walk(frame: Frame, value: Value) -> Value:
+def _walk(qualifiers: tuple[Qualifier, ...]) -> Callable[[EvaluationFrame, Value], Value]:
+    def walk(frame: EvaluationFrame, value: Value) -> Value:
         optional = False
         if isinstance(value, Optional):
             if not value.has_value:

@@ -16,7 +16,7 @@ from steersman.cel.comparison import equal_or_false, equals, require_hashable
 from steersman.cel.cost import CallCost
 from steersman.cel.declarations import Function, Implementation, Overload
 from steersman.cel.errors import Aborted, CelError, no_such_overload
-from steersman.cel.frame import EvaluationPlan, Evaluator, Frame, charge, computed
+from steersman.cel.frame import EvaluationFrame, EvaluationPlan, Evaluator, charge, computed
 from steersman.cel.library.optionals import value_of
 from steersman.cel.types import Type, TypeKind
 from steersman.cel.values import Optional, Value, type_name
@@ -40,7 +40,7 @@ def logical_and(terms: Sequence[EvaluationPlan]) -> EvaluationPlan:
 def _logic(terms: Sequence[EvaluationPlan], *, deciding: bool) -> EvaluationPlan:
     evaluators = tuple(term.evaluate for term in terms)
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         failure: CelError | None = None
         for evaluator in evaluators:
             try:
@@ -64,7 +64,7 @@ def _logic(terms: Sequence[EvaluationPlan], *, deciding: bool) -> EvaluationPlan
 def conditional(condition: EvaluationPlan, chosen: EvaluationPlan, other: EvaluationPlan) -> EvaluationPlan:
     """`condition ? chosen : other`; counts as a variable where something is selected from it."""
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         value = condition.evaluate(frame)
         if value is True:
             return chosen.resolve(frame)
@@ -78,7 +78,7 @@ def conditional(condition: EvaluationPlan, chosen: EvaluationPlan, other: Evalua
 def not_strictly_false(operand: EvaluationPlan) -> EvaluationPlan:
     """Whether a comprehension goes on: unless its accumulator is false."""
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         try:
             value = operand.evaluate(frame)
         except Aborted:
@@ -108,7 +108,7 @@ def inequality(left: EvaluationPlan, right: EvaluationPlan) -> EvaluationPlan:
 def membership(sought: EvaluationPlan, members: frozenset[Value]) -> EvaluationPlan:
     """`in` for a list of constants."""
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         value = sought.evaluate(frame)
         if isinstance(value, list | dict):
             return False
@@ -121,7 +121,7 @@ def membership(sought: EvaluationPlan, members: frozenset[Value]) -> EvaluationP
 def optional_or(left: EvaluationPlan, right: EvaluationPlan) -> EvaluationPlan:
     """`optional.or(other)`."""
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         value = left.evaluate(frame)
         if not isinstance(value, Optional) or value.has_value:
             return value
@@ -133,7 +133,7 @@ def optional_or(left: EvaluationPlan, right: EvaluationPlan) -> EvaluationPlan:
 def optional_or_value(left: EvaluationPlan, right: EvaluationPlan) -> EvaluationPlan:
     """`optional.orValue(other)`."""
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         value = left.evaluate(frame)
         if not isinstance(value, Optional):
             return value
@@ -173,7 +173,7 @@ def _takes_two(function: Function, overload_id: str) -> bool:
 def _binary(implementation: Implementation, left: Evaluator, right: Evaluator, price: CallCost | None) -> Evaluator:
     """Two operands, of which the second is evaluated, and everything charged, even if the first fails."""
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         try:
             one = left(frame)
         except Aborted:
@@ -196,7 +196,7 @@ def _binary(implementation: Implementation, left: Evaluator, right: Evaluator, p
     return evaluate
 
 
-def _attempted(operand: Evaluator, frame: Frame) -> Value:
+def _attempted(operand: Evaluator, frame: EvaluationFrame) -> Value:
     """The value, or the error that stands in its place."""
     try:
         return operand(frame)
@@ -214,7 +214,7 @@ def _any_arity(implementation: Implementation, operands: tuple[Evaluator, ...], 
     """The first operand that fails is the last one evaluated; only if all were evaluated is the call charged."""
     last = len(operands) - 1
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         args: list[Value] = []
         for position, operand in enumerate(operands):
             try:

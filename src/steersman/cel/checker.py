@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 from steersman.cel import ast, types
 from steersman.cel.ast import (
     AstNode,
-    Call,
     Comprehension,
+    FunctionCall,
     Ident,
     ListNode,
     Literal,
@@ -98,7 +98,7 @@ class _Checker:
                 self._check_ident(node)
             case Select():
                 self._check_select(node)
-            case Call():
+            case FunctionCall():
                 self._check_call(node)
             case ListNode():
                 self._check_list(node)
@@ -158,7 +158,7 @@ class _Checker:
         result = types.BOOL if node.test_only else result
         self._set(node, substitute(self.known, result, free_to_dyn=False))
 
-    def _check_optional_select(self, node: Call) -> None:
+    def _check_optional_select(self, node: FunctionCall) -> None:
         operand, name = node.args
         assert isinstance(name, Literal)
         assert isinstance(name.value, str)
@@ -194,7 +194,7 @@ class _Checker:
             return types.ERROR
         return fields[name]
 
-    def _check_call(self, node: Call) -> None:
+    def _check_call(self, node: FunctionCall) -> None:
         if node.function == ast.OPTIONAL_SELECT:
             self._check_optional_select(node)
             return
@@ -212,7 +212,7 @@ class _Checker:
         self.check(node.target)
         self._resolve(node, FUNCTIONS.get(node.function), node.function, node.target)
 
-    def _resolve(self, node: Call, function: Function | None, name: str, target: AstNode | None) -> None:
+    def _resolve(self, node: FunctionCall, function: Function | None, name: str, target: AstNode | None) -> None:
         self._set(node, types.ERROR)
         if function is None:
             self._report(node, f"undeclared reference to '{name}' (in container '')")
@@ -223,7 +223,7 @@ class _Checker:
             return
         self._resolve_overloads(node, function, [self._type(arg) for arg in args], is_member=target is not None)
 
-    def _resolve_logic(self, node: Call, function: Function) -> None:
+    def _resolve_logic(self, node: FunctionCall, function: Function) -> None:
         """`&&` and `||` have one overload and any number of arguments."""
         fine = True
         for arg in node.args:
@@ -234,7 +234,7 @@ class _Checker:
             self._set(node, types.BOOL)
             self.checked.calls[node.id] = (function.name, (function.overloads[0].id,))
 
-    def _resolve_overloads(self, node: Call, function: Function, args: list[Type], *, is_member: bool) -> None:
+    def _resolve_overloads(self, node: FunctionCall, function: Function, args: list[Type], *, is_member: bool) -> None:
         key = function.name, is_member, tuple(args)
         found = self._resolved.get(key)
         if found is None:
@@ -275,7 +275,7 @@ class _Checker:
             substitute(fresh, overload.result, free_to_dyn=False),
         )
 
-    def _report_no_overload(self, node: Call, function: Function, args: list[Type], *, is_member: bool) -> None:
+    def _report_no_overload(self, node: FunctionCall, function: Function, args: list[Type], *, is_member: bool) -> None:
         texts = [shown(substitute(self.known, arg, free_to_dyn=True)) for arg in args]
         target = f"{texts.pop(0)}." if is_member else ""
         signature = f"{target}({', '.join(texts)})"

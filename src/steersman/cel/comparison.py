@@ -15,7 +15,7 @@ from steersman.cel.errors import Aborted, CelError, no_such_overload
 from steersman.cel.meter import paced, spend
 from steersman.cel.values import (
     BoolKey,
-    Duration,
+    CelDuration,
     Optional,
     Timestamp,
     TypeValue,
@@ -101,7 +101,7 @@ def order(left: Value, right: Value) -> int:
         return (left > right) - (left < right)
     if isinstance(left, bool) and isinstance(right, bool):
         return left - right
-    if isinstance(left, Timestamp | Duration) and isinstance(right, Timestamp | Duration):
+    if isinstance(left, Timestamp | CelDuration) and isinstance(right, Timestamp | CelDuration):
         return (left.nanos > right.nanos) - (left.nanos < right.nanos)
     raise no_such_overload()
 
@@ -109,7 +109,7 @@ def order(left: Value, right: Value) -> int:
 def is_ordered(value: Value) -> bool:
     """Whether values of this type have an order at all."""
     kind = type(value)
-    return kind in _NUMBERS or kind in _ORDERED or kind is Timestamp or kind is Duration
+    return kind in _NUMBERS or kind in _ORDERED or kind is Timestamp or kind is CelDuration
 
 
 def _numbers_equal(left: Value, right: Value) -> bool:
@@ -160,7 +160,7 @@ def _others_equal(left: Value, right: Value) -> bool:
         return isinstance(right, Optional) and _optionals_equal(left, right)
     if isinstance(left, Timestamp):
         return isinstance(right, Timestamp) and left.nanos == right.nanos
-    if isinstance(left, Duration | TypeValue):
+    if isinstance(left, CelDuration | TypeValue):
         return left == right
     assert isinstance(left, Equatable)
     return left.equals(right)

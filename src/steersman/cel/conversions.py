@@ -23,7 +23,7 @@ from steersman.cel.errors import CelError
 from steersman.cel.literals import parse_integer
 from steersman.cel.times import parse_duration, parse_timestamp, written_timestamp
 from steersman.cel.value_text import plain, shortest
-from steersman.cel.values import NANOS, Duration, Timestamp, TypeValue, Uint, Value, type_name
+from steersman.cel.values import NANOS, CelDuration, Timestamp, TypeValue, Uint, Value, type_name
 
 _SIGNED: Final = re.compile(r"[+-]?[0-9]+")
 _UNSIGNED: Final = re.compile(r"[0-9]+")
@@ -59,7 +59,7 @@ def to_int(value: Value) -> int:
         number = parse_integer(value) if _SIGNED.fullmatch(value) else None
         if number is not None and MIN_INT <= number <= MAX_INT:
             return number
-    elif isinstance(value, Duration):
+    elif isinstance(value, CelDuration):
         return value.nanos
     elif isinstance(value, Timestamp):
         return value.seconds
@@ -110,7 +110,7 @@ def to_string(value: Value) -> str:
         return shortest(value)
     if isinstance(value, bytes):
         return _decoded(value)
-    if isinstance(value, Duration):
+    if isinstance(value, CelDuration):
         return written_duration(value)
     if isinstance(value, Timestamp):
         return written_timestamp(value)
@@ -139,14 +139,14 @@ def to_bool(value: Value) -> bool:
     raise _impossible(value, "bool")
 
 
-def to_duration(value: Value) -> Duration:
+def to_duration(value: Value) -> CelDuration:
     """`duration(value)`."""
-    if isinstance(value, Duration):
+    if isinstance(value, CelDuration):
         return value
     if isinstance(value, str):
         nanos = parse_duration(value)
         if nanos is not None:
-            return Duration(nanos)
+            return CelDuration(nanos)
     raise _impossible(value, "google.protobuf.Duration")
 
 
@@ -163,7 +163,7 @@ def to_timestamp(value: Value) -> Timestamp:
     raise _impossible(value, "google.protobuf.Timestamp")
 
 
-def written_duration(value: Duration) -> str:
+def written_duration(value: CelDuration) -> str:
     """A duration in seconds."""
     whole, nanos = divmod(abs(value.nanos), NANOS)
     seconds = whole + nanos / 1e9

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from steersman.cel.comparison import keys_of
 from steersman.cel.cost import LOOKUP
 from steersman.cel.errors import Aborted, CelError
-from steersman.cel.frame import UNSET, EvaluationPlan, Evaluator, Frame, HeldError, charge, computed
+from steersman.cel.frame import UNSET, EvaluationFrame, EvaluationPlan, Evaluator, HeldError, charge, computed
 from steersman.cel.meter import paced
 from steersman.cel.values import GrowingList, GrowingMap, Value, from_key, go_name
 
@@ -40,7 +40,7 @@ def accumulator(slot: int, initial: EvaluationPlan) -> EvaluationPlan:
     """The variable of a comprehension's result; it is computed when it is first read."""
     initialise = initial.evaluate
 
-    def resolve(frame: Frame) -> Value:
+    def resolve(frame: EvaluationFrame) -> Value:
         value = frame.variables[slot]
         if value is UNSET:
             value = frame.variables[slot] = _initialised(initialise, frame)
@@ -48,7 +48,7 @@ def accumulator(slot: int, initial: EvaluationPlan) -> EvaluationPlan:
             raise value.error
         return value
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         charge(frame, LOOKUP)
         return resolve(frame)
 
@@ -59,7 +59,7 @@ def fold(parts: Parts, slots: Slots) -> EvaluationPlan:
     """A comprehension."""
     over, condition, step, result = (part.evaluate for part in parts)
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         variables = frame.variables
         items = _items(over(frame), pairs=slots.second_variable is not None)
         variables[slots.accumulator] = UNSET
@@ -75,7 +75,7 @@ def fold(parts: Parts, slots: Slots) -> EvaluationPlan:
     return computed(evaluate)
 
 
-def _initialised(initialise: Evaluator, frame: Frame) -> Value:
+def _initialised(initialise: Evaluator, frame: EvaluationFrame) -> Value:
     try:
         value = initialise(frame)
     except Aborted:
@@ -103,7 +103,7 @@ def _items(over: Value, *, pairs: bool) -> Iterable[tuple[Value, Value]]:
     raise CelError(f"got '{go_name(over)}', expected iterable type")
 
 
-def _goes_on(condition: Evaluator, frame: Frame) -> bool:
+def _goes_on(condition: Evaluator, frame: EvaluationFrame) -> bool:
     try:
         return condition(frame) is not False
     except Aborted:
@@ -112,7 +112,7 @@ def _goes_on(condition: Evaluator, frame: Frame) -> bool:
         return True
 
 
-def _stepped(step: Evaluator, frame: Frame) -> Value:
+def _stepped(step: Evaluator, frame: EvaluationFrame) -> Value:
     try:
         return step(frame)
     except Aborted:

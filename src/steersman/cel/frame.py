@@ -17,7 +17,7 @@ from steersman.cel.values import Value
 _COST_BETWEEN_PAUSES: Final = 1_000
 
 
-class Frame:
+class EvaluationFrame:
     """The state that the closures of one evaluation share."""
 
     __slots__ = ("_meter", "cost", "device", "limit", "variables")
@@ -40,7 +40,7 @@ class Frame:
         self.limit = min(LIMIT, self.cost + _COST_BETWEEN_PAUSES)
 
 
-Evaluator: TypeAlias = Callable[[Frame], Value]
+Evaluator: TypeAlias = Callable[[EvaluationFrame], Value]
 
 
 class HeldError(NamedTuple):
@@ -70,7 +70,7 @@ class EvaluationPlan(NamedTuple):
     is_attribute: bool = False
 
 
-def charge(frame: Frame, cost: int) -> None:
+def charge(frame: EvaluationFrame, cost: int) -> None:
     """Add to the cost; raises when it exceeds the limit."""
     frame.cost += cost
     if frame.cost > frame.limit:
@@ -80,7 +80,7 @@ def charge(frame: Frame, cost: int) -> None:
 def constant(value: Value) -> EvaluationPlan:
     """A value known beforehand."""
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         return value
 
     return EvaluationPlan(evaluate, evaluate, is_constant=True)
@@ -97,4 +97,4 @@ def constant_value(plan: EvaluationPlan) -> Value:
     return plan.evaluate(_EMPTY)
 
 
-_EMPTY: Final = Frame(None, 0)
+_EMPTY: Final = EvaluationFrame(None, 0)

@@ -20,8 +20,8 @@ from steersman.cel.ast import (
     NOT_STRICTLY_FALSE,
     OR,
     AstNode,
-    Call,
     Comprehension,
+    FunctionCall,
     Ident,
     ListNode,
     Literal,
@@ -158,7 +158,7 @@ def _sort_by(make: AstBuilder, at: int, target: AstNode | None, args: tuple[AstN
         raise MacroError(
             target, "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
         )
-    assert isinstance(target, ListNode | Select | Ident | Comprehension | Call)
+    assert isinstance(target, ListNode | Select | Ident | Comprehension | FunctionCall)
     keys = _map(make, at, make.ident(at, _SORT_INPUT), args)
     ordered = make.member_call(at, SORT_BY_KEYS, make.ident(at, _SORT_INPUT), keys)
     return _bound(make, at, _SORT_INPUT, target, ordered)

@@ -10,8 +10,8 @@ from typing import Final
 from steersman.cel.ast import (
     ACCUMULATOR,
     AstNode,
-    Call,
     Comprehension,
+    FunctionCall,
     Ident,
     ListNode,
     Literal,
@@ -56,13 +56,13 @@ class AstBuilder:
         """A field, or whether there is one."""
         return Select(self.next_id(), at, operand, field, test_only)
 
-    def call(self, at: int, function: str, *args: AstNode) -> Call:
+    def call(self, at: int, function: str, *args: AstNode) -> FunctionCall:
         """A function or operator."""
-        return Call(self.next_id(), at, function, None, args)
+        return FunctionCall(self.next_id(), at, function, None, args)
 
-    def member_call(self, at: int, function: str, target: AstNode, *args: AstNode) -> Call:
+    def member_call(self, at: int, function: str, target: AstNode, *args: AstNode) -> FunctionCall:
         """A function of a value."""
-        return Call(self.next_id(), at, function, target, args)
+        return FunctionCall(self.next_id(), at, function, target, args)
 
     def list(self, at: int, *elements: AstNode, optionals: Iterable[int] = ()) -> ListNode:
         """A list."""
@@ -109,9 +109,9 @@ class AstBuilder:
                 return self.ident(node.offset, node.name)
             case Select():
                 return self.select(node.offset, self.copy(node.operand), node.field, test_only=node.test_only)
-            case Call():
+            case FunctionCall():
                 target = None if node.target is None else self.copy(node.target)
-                return Call(self.next_id(), node.offset, node.function, target, self._copies(node.args))
+                return FunctionCall(self.next_id(), node.offset, node.function, target, self._copies(node.args))
             case ListNode():
                 return self.list(node.offset, *self._copies(node.elements), optionals=node.optionals)
             case MapNode():

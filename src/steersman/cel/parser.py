@@ -137,7 +137,7 @@ class _Parser:
     def _joined(self, operator: Token, left: AstNode, right: AstNode, *, grow: bool) -> AstNode:
         """One operation; a chain of `&&` or `||` is one call with many arguments."""
         function = _OPERATORS[operator.text]
-        if grow and function in (ast.AND, ast.OR) and isinstance(left, ast.Call) and left.function == function:
+        if grow and function in (ast.AND, ast.OR) and isinstance(left, ast.FunctionCall) and left.function == function:
             return self._make.call(operator.offset, function, *left.args, right)
         return self._make.call(operator.offset, function, left, right)
 

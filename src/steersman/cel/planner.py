@@ -9,13 +9,22 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from steersman.cel import ast, attributes, calls, folds
-from steersman.cel.ast import AstNode, Call, Comprehension, Ident, ListNode, Literal, MapEntry, MapNode, Select
+from steersman.cel.ast import AstNode, Comprehension, FunctionCall, Ident, ListNode, Literal, MapEntry, MapNode, Select
 from steersman.cel.attributes import Qualifier
 from steersman.cel.checker import CheckedAst
 from steersman.cel.cost import LIST, LOOKUP, MAP
 from steersman.cel.environment import DEVICE, FUNCTIONS, TYPES
 from steersman.cel.errors import Aborted, CelError
-from steersman.cel.frame import EvaluationPlan, Evaluator, Frame, PlanError, charge, computed, constant, constant_value
+from steersman.cel.frame import (
+    EvaluationFrame,
+    EvaluationPlan,
+    Evaluator,
+    PlanError,
+    charge,
+    computed,
+    constant,
+    constant_value,
+)
 from steersman.cel.library import regexes
 from steersman.cel.library.optionals import OR, OR_VALUE
 from steersman.cel.regex import compile_pattern
@@ -31,7 +40,7 @@ _HASHED: Final = frozenset({bool, int, Uint, float, str})
 """Classes whose lists of constants become sets."""
 
 
-class Program(NamedTuple):
+class CelProgram(NamedTuple):
     """A planned expression."""
 
     evaluate: Evaluator
@@ -39,11 +48,11 @@ class Program(NamedTuple):
     variables: int
 
 
-def plan(checked: CheckedAst) -> Program:
+def plan(checked: CheckedAst) -> CelProgram:
     """The closures of a tree that has no issues; raises `PlanError` if a constant cannot be computed."""
     planner = _Planner(checked)
     evaluate = planner.plan(checked.root).evaluate
-    return Program(evaluate, planner.variables)
+    return CelProgram(evaluate, planner.variables)
 
 
 class _Planner:
@@ -61,7 +70,7 @@ class _Planner:
                 return self._name(node)
             case Select():
                 return self._name(node) if node.id in self._checked.names else self._selection(node)
-            case Call():
+            case FunctionCall():
                 return self._call(node)
             case ListNode():
                 return self._list(node)
@@ -96,7 +105,7 @@ class _Planner:
             node, qualifier = step
             qualifiers.insert(0, qualifier)
         base = self.plan(node)
-        from_conditional = isinstance(node, Call) and node.function == ast.CONDITIONAL
+        from_conditional = isinstance(node, FunctionCall) and node.function == ast.CONDITIONAL
         if field is not None:
             return attributes.presence(base, qualifiers, field, cost=0 if from_conditional else LOOKUP)
         if from_conditional:
@@ -107,7 +116,7 @@ class _Planner:
         """The operand and field of a selection; None if it is no selection."""
         if isinstance(node, Select) and not node.test_only and node.id not in self._checked.names:
             return node.operand, Qualifier(constant(node.field))
-        if isinstance(node, Call) and node.function in (ast.INDEX, ast.OPTIONAL_INDEX, ast.OPTIONAL_SELECT):
+        if isinstance(node, FunctionCall) and node.function in (ast.INDEX, ast.OPTIONAL_INDEX, ast.OPTIONAL_SELECT):
             operand, key_node = node.args
             key = self.plan(key_node)
             if key.is_constant:
@@ -115,7 +124,7 @@ class _Planner:
             return operand, Qualifier(key, optional=node.function != ast.INDEX)
         return None
 
-    def _call(self, node: Call) -> EvaluationPlan:
+    def _call(self, node: FunctionCall) -> EvaluationPlan:
         if node.function in (ast.INDEX, ast.OPTIONAL_INDEX, ast.OPTIONAL_SELECT):
             return self._selection(node)
         name, overloads = self._checked.calls[node.id]
@@ -162,7 +171,7 @@ class _Planner:
         evaluators = [element.evaluate for element in elements]
         optionals = node.optionals
 
-        def build(frame: Frame) -> list[Value]:
+        def build(frame: EvaluationFrame) -> list[Value]:
             built: list[Value] = []
             for position, evaluate in enumerate(evaluators):
                 value = evaluate(frame)
@@ -180,7 +189,7 @@ class _Planner:
         parts = [self.plan(part) for entry in node.entries for part in (entry.key, entry.value)]
         entries = [(parts[2 * at].evaluate, parts[2 * at + 1].evaluate, entry) for at, entry in enumerate(node.entries)]
 
-        def build(frame: Frame) -> dict[Value, Value]:
+        def build(frame: EvaluationFrame) -> dict[Value, Value]:
             built: dict[Value, Value] = {}
             for key, value, entry in entries:
                 _set_entry(built, key(frame), value(frame), entry)
@@ -208,7 +217,7 @@ def _built(build: Evaluator, cost: int, parts: list[EvaluationPlan]) -> Evaluati
     if all(part.is_constant for part in parts):
         return _folded(computed(build))
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         try:
             value = build(frame)
         except Aborted:
@@ -237,7 +246,7 @@ def _set_entry(built: dict[Value, Value], key: Value, value: Value, entry: MapEn
 def _folded(planned: EvaluationPlan) -> EvaluationPlan:
     """The value of something that depends on constants only."""
     try:
-        return constant(planned.evaluate(Frame(None, 0)))
+        return constant(planned.evaluate(EvaluationFrame(None, 0)))
     except CelError as error:
         raise PlanError(str(error)) from None
 

@@ -14,12 +14,12 @@ from steersman.cel.device import AttributeValue, DeviceInput, EvaluationClock, V
 from steersman.cel.environment import Environment, device_environment
 from steersman.cel.errors import CelError, Issue, render
 from steersman.cel.expression_cache import ExpressionCache
-from steersman.cel.frame import Frame, PlanError
+from steersman.cel.frame import EvaluationFrame, PlanError
 from steersman.cel.library import quantities, semver
 from steersman.cel.meter import Meter, metered
 from steersman.cel.nodes import MOST_NODES, ExpressionTooLarge
 from steersman.cel.parser import TOO_DEEP, parse
-from steersman.cel.planner import Program, plan
+from steersman.cel.planner import CelProgram, plan
 from steersman.cel.validators import validate
 from steersman.cel.values import DefaultMap, TextMap, Value, go_name, type_name
 
@@ -44,7 +44,9 @@ class CompiledDeviceSelector:
 
     __slots__ = ("_list_attributes", "_program", "error", "expression")
 
-    def __init__(self, expression: str, program: Program | None, error: str | None, *, list_attributes: bool) -> None:
+    def __init__(
+        self, expression: str, program: CelProgram | None, error: str | None, *, list_attributes: bool
+    ) -> None:
         self.expression = expression
         #: Why the expression cannot be used, in upstream's words; None if it can.
         self.error = error
@@ -61,7 +63,9 @@ class CompiledDeviceSelector:
         if self._program is None:
             raise CelError(self.error or "")
         meter = Meter(clock)
-        frame = Frame(activation(device, list_attributes=self._list_attributes), self._program.variables, meter)
+        frame = EvaluationFrame(
+            activation(device, list_attributes=self._list_attributes), self._program.variables, meter
+        )
         try:
             with metered(meter):
                 result = self._program.evaluate(frame)
@@ -85,7 +89,7 @@ def compiled_selector(expression: str, list_type_attributes: bool) -> CompiledDe
 
 
 def _selector(expression: str, list_type_attributes: bool) -> CompiledDeviceSelector:
-    program: Program | None = None
+    program: CelProgram | None = None
     error: str | None = None
     try:
         program = _compiled(expression, _ENVIRONMENTS[list_type_attributes])
@@ -98,7 +102,7 @@ def _selector(expression: str, list_type_attributes: bool) -> CompiledDeviceSele
     return CompiledDeviceSelector(expression, program, error, list_attributes=list_type_attributes)
 
 
-def _compiled(expression: str, environment: Environment) -> Program:
+def _compiled(expression: str, environment: Environment) -> CelProgram:
     root, issues = parse(expression)
     if root is None:
         raise _rejected(issues, expression)

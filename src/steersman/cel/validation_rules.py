@@ -14,11 +14,11 @@ from steersman.cel import types
 from steersman.cel.checker import check
 from steersman.cel.environment import TYPES, Environment
 from steersman.cel.errors import CelError, render
-from steersman.cel.frame import Frame, PlanError
+from steersman.cel.frame import EvaluationFrame, PlanError
 from steersman.cel.meter import Meter, metered
 from steersman.cel.nodes import ExpressionTooLarge
 from steersman.cel.parser import TOO_DEEP, parse
-from steersman.cel.planner import Program, plan
+from steersman.cel.planner import CelProgram, plan
 from steersman.cel.validators import validate
 
 SELF, OLD_SELF = "self", "oldSelf"
@@ -39,7 +39,7 @@ def is_transition_rule(expression: str) -> bool:
 def evaluate_rule(expression: str, value: Any, old_value: Any = None) -> Any:
     """The value of the expression. Raises `CelError` for one that does not compile, or that fails for these values."""
     program = _compiled(expression)
-    frame = Frame({SELF: value, OLD_SELF: old_value}, program.variables, Meter(None))
+    frame = EvaluationFrame({SELF: value, OLD_SELF: old_value}, program.variables, Meter(None))
     try:
         with metered(Meter(None)):
             return program.evaluate(frame)
@@ -57,7 +57,7 @@ def problem_of_rule(expression: str) -> str | None:
 
 
 @lru_cache(maxsize=_KEPT_RULES)
-def _compiled(expression: str) -> Program:
+def _compiled(expression: str) -> CelProgram:
     try:
         root, issues = parse(expression)
         if root is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from steersman.cel.ast import AstNode, Call, ListNode, Literal, MapNode, children, descendants
+from steersman.cel.ast import AstNode, FunctionCall, ListNode, Literal, MapNode, children, descendants
 from steersman.cel.checker import CheckedAst
 from steersman.cel.conversions import to_duration, to_timestamp
 from steersman.cel.errors import CelError, Issue
@@ -32,7 +32,11 @@ def validate(checked: CheckedAst) -> list[Issue]:
 
 def _invalid_literals(checked: CheckedAst) -> Iterator[Issue]:
     for node in descendants(checked.root):
-        if not isinstance(node, Call) or node.function not in ("duration", "timestamp", "matches") or not node.args:
+        if (
+            not isinstance(node, FunctionCall)
+            or node.function not in ("duration", "timestamp", "matches")
+            or not node.args
+        ):
             continue
         argument = node.args[0]
         if isinstance(argument, Literal) and not _is_valid(node.function, argument):
@@ -54,7 +58,7 @@ def _is_valid(function: str, argument: Literal) -> bool:
 
 def _mixed_literals(checked: CheckedAst, node: AstNode) -> Iterator[Issue]:
     """Elements whose type is not exactly that of the first; templates may have arguments of any type."""
-    if isinstance(node, Call) and node.function == _FORMAT:
+    if isinstance(node, FunctionCall) and node.function == _FORMAT:
         return
     if isinstance(node, ListNode):
         elements = [
@@ -86,14 +90,16 @@ def _mismatches(elements: list[tuple[AstNode, Type]], *, first_only: bool = Fals
 
 def _wrong_templates(checked: CheckedAst) -> Iterator[Issue]:
     for node in descendants(checked.root):
-        if not isinstance(node, Call) or node.function != _FORMAT or not isinstance(node.target, Literal):
+        if not isinstance(node, FunctionCall) or node.function != _FORMAT or not isinstance(node.target, Literal):
             continue
         arguments = node.args[0] if len(node.args) == 1 else None
         if isinstance(node.target.value, str) and isinstance(arguments, ListNode):
             yield from _template_issues(checked, node, node.target.value, arguments.elements)
 
 
-def _template_issues(checked: CheckedAst, node: Call, template: str, args: tuple[AstNode, ...]) -> Iterator[Issue]:
+def _template_issues(
+    checked: CheckedAst, node: FunctionCall, template: str, args: tuple[AstNode, ...]
+) -> Iterator[Issue]:
     used = 0
     try:
         for piece in clauses(template, len(args)):

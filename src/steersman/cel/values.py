@@ -6,7 +6,7 @@
 | bool, int, double, string, bytes, null | `bool`, `int`, `float`, `str`, `bytes`, `None` |
 | uint | `Uint` |
 | list, map | `list`, `dict`; both are never changed once made |
-| timestamp, duration, type, optional | `Timestamp`, `Duration`, `TypeValue`, `Optional` |
+| timestamp, duration, type, optional | `Timestamp`, `CelDuration`, `TypeValue`, `Optional` |
 
 `bool` is an `int` in Python and not in CEL: code here asks for `type(value)`, never `isinstance(value, int)`, and the
 keys `true` and `false` of a map are stored as `BoolKey`, which no number equals.
@@ -69,7 +69,7 @@ _EMPTY_MAP: Final[dict[Value, Value]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Duration:
+class CelDuration:
     """A span of time."""
 
     nanos: int
@@ -121,7 +121,7 @@ _TYPE_NAMES: Final[dict[type, str]] = {
     GrowingMap: "map",
     DefaultMap: "map",
     TextMap: "map",
-    Duration: "google.protobuf.Duration",
+    CelDuration: "google.protobuf.Duration",
     Timestamp: "google.protobuf.Timestamp",
     TypeValue: "type",
     Optional: "optional_type",
@@ -140,7 +140,7 @@ _GO_NAMES: Final[dict[type, str]] = {
     GrowingMap: "*types.mutableMap",
     DefaultMap: "cel.mapper",
     TextMap: "*types.baseMap",
-    Duration: "types.Duration",
+    CelDuration: "types.Duration",
     Timestamp: "types.Timestamp",
     TypeValue: "*types.Type",
     Optional: "*types.Optional",

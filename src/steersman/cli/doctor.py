@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from steersman.assembly.registry import SchedulerKinds
     from steersman.client import ChosenCluster, Transport
     from steersman.config import SchedulerConfiguration
-    from steersman.doctor import Report
+    from steersman.doctor import Examination
 
 NO: Final = 1
 """Exit code when something has to be done first."""
@@ -42,12 +42,12 @@ def doctor(
     """
     from steersman.client import ClusterChoice
     from steersman.clock import RealClock
-    from steersman.doctor import Target, examine
+    from steersman.doctor import DoctorTarget, examine
 
     configuration, kinds, fault = _configuration(config_file, plugins, feature_gates)
 
-    async def question(transport: Transport, cluster: ChosenCluster) -> Report:
-        target = Target(transport, configuration, RealClock(), subject, kinds.watched, kinds.read)
+    async def question(transport: Transport, cluster: ChosenCluster) -> Examination:
+        target = DoctorTarget(transport, configuration, RealClock(), subject, kinds.watched, kinds.read)
         return await examine(target, cluster.connection.server, fault)
 
     chosen = kubeconfig or configuration.client_connection.kubeconfig

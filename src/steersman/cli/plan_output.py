@@ -24,8 +24,8 @@ from steersman.printable import printable
 if TYPE_CHECKING:
     from steersman import api
     from steersman.explain import Explanation
-    from steersman.plan import Answer
-    from steersman.report import Cell, Column, Table
+    from steersman.plan import PlanAnswer
+    from steersman.report import Cell, ReportColumn, Table
     from steersman.sim import Result
 
 NO: Final = 1
@@ -45,7 +45,7 @@ class Explainer:
         self.explanations += [result.explain(pod) for pod in self._pods]
 
 
-def conclude(answer: Answer, given: Given, explanations: Sequence[Explanation] = ()) -> None:
+def conclude(answer: PlanAnswer, given: Given, explanations: Sequence[Explanation] = ()) -> None:
     """Prints the answer in the form that was asked for, and ends the command: with 0 for a yes, with 1 for a no."""
     from steersman.explain.tables import wrapped
 
@@ -80,7 +80,7 @@ def write_manifests(objects: Sequence[api.Object], path: str) -> None:
         raise InputError(f"cannot be written: {error.strerror}", file=path) from error
 
 
-def _lines(answer: Answer, explanations: Sequence[Explanation], width: int | None) -> Iterator[str]:
+def _lines(answer: PlanAnswer, explanations: Sequence[Explanation], width: int | None) -> Iterator[str]:
     from steersman.explain.tables import wrapped
     from steersman.report import Table, Text
 
@@ -109,7 +109,7 @@ def _table(table: Table, width: int | None) -> Iterator[str]:
         yield f"({left} more; -o json and -o csv have all)"
 
 
-def _title(column: Column | str) -> str:
+def _title(column: ReportColumn | str) -> str:
     return column if isinstance(column, str) else column.title
 
 
@@ -119,7 +119,7 @@ def _cell(cell: Cell) -> str:
     return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
 
 
-def _csv(answer: Answer) -> str:
+def _csv(answer: PlanAnswer) -> str:
     rows = answer.rows()
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]) if rows else ["nothing"], lineterminator="\n")

@@ -42,7 +42,7 @@ def run(**given: Any) -> None:
 
     gc.disable()  # looking for garbage among what is being imported takes a tenth of the time
     from steersman.app import RunOptions, main
-    from steersman.observe import Format
+    from steersman.observe import LogFormat
 
     gc.freeze()
     gc.enable()
@@ -56,7 +56,7 @@ def run(**given: Any) -> None:
         debugging=debugging_flags(given),
         serving=serving_options(given),
         verbosity=given["verbosity"],
-        log_format=Format(given["logging_format"]),
+        log_format=LogFormat(given["logging_format"]),
         write_config_to=given["write_config_to"],
         plugin_files=given["plugins"],
         max_in_unschedulable=given["max_in_unschedulable"],

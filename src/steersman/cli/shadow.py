@@ -25,7 +25,7 @@ from steersman.printable import printable
 if TYPE_CHECKING:
     from steersman.app import Effective
     from steersman.client import ChosenCluster
-    from steersman.shadow import Comparison, DifferenceWriter, ShadowOptions, ShadowScreen, ShadowSummary
+    from steersman.shadow import DecisionComparison, DifferenceWriter, ShadowOptions, ShadowScreen, ShadowSummary
 
 NO: Final = 1
 """Exit code when there is a real disagreement."""
@@ -191,12 +191,12 @@ def _screen(output: str, server: str) -> Iterator[ShadowScreen]:
         )
 
 
-def _compared(output: str) -> Callable[[Comparison], None]:
+def _compared(output: str) -> Callable[[DecisionComparison], None]:
     """Tells disagreements when they are found; as lines of JSON, everything."""
     from steersman.shadow.comparison import EXPLAINED
     from steersman.shadow.summary import comparison_line
 
-    def tell(comparison: Comparison) -> None:
+    def tell(comparison: DecisionComparison) -> None:
         if output == "jsonl":
             click.echo(comparison_line(comparison))
         elif comparison.comparison_class not in EXPLAINED:

@@ -7,7 +7,7 @@ argument types; nothing here imports from layers above `api`.
 """
 
 from steersman.config.catalog import IN_TREE_CAPABILITIES, Capabilities, default_multi_point
-from steersman.config.comparison import Change, diff
+from steersman.config.comparison import ConfigurationChange, diff
 from steersman.config.configuration import (
     API_VERSION,
     CONFIGURATION_KIND,
@@ -17,12 +17,12 @@ from steersman.config.configuration import (
     ExtenderManagedResource,
     ExtenderTLSConfig,
     ExtensionPoint,
+    KubeSchedulerProfile,
     LeaderElectionConfiguration,
     PluginConfig,
     PluginEntry,
     Plugins,
     PluginSet,
-    Profile,
     SchedulerConfiguration,
 )
 from steersman.config.deviations import refuse_unsupported, without_effect
@@ -44,7 +44,7 @@ from steersman.config.effective_configuration import (
     check_disabled,
     effective_profiles,
 )
-from steersman.config.errors import ConfigError, ConfigStage, DecodeKind, Problem
+from steersman.config.errors import ConfigError, ConfigProblem, ConfigStage, DecodeKind
 from steersman.config.feature_gates import DEFAULT_GATES, GATES, FeatureGates
 from steersman.config.plugin_args import (
     ARGS_TYPES,
@@ -76,10 +76,11 @@ __all__ = [
     "GATES",
     "IN_TREE_CAPABILITIES",
     "Capabilities",
-    "Change",
     "ClientConnection",
     "ConfigError",
+    "ConfigProblem",
     "ConfigStage",
+    "ConfigurationChange",
     "DecodeKind",
     "DefaultPreemptionArgs",
     "DefaultingType",
@@ -94,6 +95,7 @@ __all__ = [
     "ExtensionPoint",
     "FeatureGates",
     "InterPodAffinityArgs",
+    "KubeSchedulerProfile",
     "LeaderElectionConfiguration",
     "NodeAffinityArgs",
     "NodeResourcesBalancedAllocationArgs",
@@ -105,8 +107,6 @@ __all__ = [
     "Plugins",
     "PodTopologySpreadArgs",
     "PolicyConversion",
-    "Problem",
-    "Profile",
     "RequestedToCapacityRatioParam",
     "ResourceSpec",
     "SchedulerConfiguration",

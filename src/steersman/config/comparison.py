@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from steersman.config.catalog import IN_TREE_CAPABILITIES, Capabilities
-from steersman.config.configuration import ExtensionPoint, Profile, SchedulerConfiguration
+from steersman.config.configuration import ExtensionPoint, KubeSchedulerProfile, SchedulerConfiguration
 from steersman.config.documents import to_document, without_secrets
 from steersman.config.effective_configuration import ExpansionError, effective_profile
 from steersman.config.json_tree import PlainValue
@@ -30,7 +30,7 @@ _UNORDERED: Final = frozenset(
 NOT_SET: Final = "(not set)"
 
 
-class Change(msgspec.Struct, frozen=True):
+class ConfigurationChange(msgspec.Struct, frozen=True):
     """One place that differs; `None` where one side has nothing."""
 
     path: str
@@ -43,7 +43,7 @@ class Change(msgspec.Struct, frozen=True):
 
 def diff(
     before: SchedulerConfiguration, after: SchedulerConfiguration, capabilities: Capabilities = IN_TREE_CAPABILITIES
-) -> list[Change]:
+) -> list[ConfigurationChange]:
     """The changes that lead from one configuration to the other; none if a scheduler would do the same with both.
 
     `capabilities` are those of the plugins that the configurations may name. Secrets are compared, not shown.
@@ -64,7 +64,7 @@ def _profiles_with_the_same_plugins(
     }
 
 
-def _runs_the_same(profile: Profile, other: Profile, capabilities: Capabilities) -> bool:
+def _runs_the_same(profile: KubeSchedulerProfile, other: KubeSchedulerProfile, capabilities: Capabilities) -> bool:
     try:
         one, two = effective_profile(profile, capabilities), effective_profile(other, capabilities)
     except ExpansionError:
@@ -99,15 +99,15 @@ def _shown(value: PlainValue) -> str:
     return str(value) if is_word else json.dumps(value, ensure_ascii=False)
 
 
-def _public(change: Change) -> Change:
+def _public(change: ConfigurationChange) -> ConfigurationChange:
     field = change.path.rpartition(".")[2]
     before, after = (without_secrets({field: value}) for value in (change.before, change.after))
     assert isinstance(before, dict), "what goes in comes out"
     assert isinstance(after, dict), "what goes in comes out"
-    return Change(hide_passwords(change.path), before[field], after[field])
+    return ConfigurationChange(hide_passwords(change.path), before[field], after[field])
 
 
-def _changes(path: str, before: PlainValue, after: PlainValue) -> Iterator[Change]:
+def _changes(path: str, before: PlainValue, after: PlainValue) -> Iterator[ConfigurationChange]:
     if before == after:
         return
     if isinstance(before, dict) and isinstance(after, dict):
@@ -118,13 +118,15 @@ def _changes(path: str, before: PlainValue, after: PlainValue) -> Iterator[Chang
         return
     keyed_before, keyed_after = _by_identity(before), _by_identity(after)
     if keyed_before is None or keyed_after is None or (not is_unordered and _reordered(keyed_before, keyed_after)):
-        yield Change(path, before, after)
+        yield ConfigurationChange(path, before, after)
         return
     for name in dict.fromkeys([*keyed_before, *keyed_after]):
         yield from _changes(f"{path}[{name}]", keyed_before.get(name), keyed_after.get(name))
 
 
-def _member_changes(path: str, before: dict[str, PlainValue], after: dict[str, PlainValue]) -> Iterator[Change]:
+def _member_changes(
+    path: str, before: dict[str, PlainValue], after: dict[str, PlainValue]
+) -> Iterator[ConfigurationChange]:
     for key in dict.fromkeys([*before, *after]):
         where = f"{path}.{key}" if path else key
         yield from _changes(where, before.get(key), after.get(key))

@@ -99,7 +99,7 @@ class PluginConfig(ConfigStruct, frozen=True):
     args: Args = None
 
 
-class Profile(ConfigStruct, frozen=True):
+class KubeSchedulerProfile(ConfigStruct, frozen=True):
     """A scheduler name with its plugins: merged with the default plugins, not yet expanded to extension points."""
 
     scheduler_name: str = DEFAULT_SCHEDULER_NAME
@@ -179,6 +179,6 @@ class SchedulerConfiguration(ConfigStruct, frozen=True):
     percentage_of_nodes_to_score: int | None = 0
     pod_initial_backoff_seconds: int = 1
     pod_max_backoff_seconds: int = 10
-    profiles: tuple[Profile, ...] = ()
+    profiles: tuple[KubeSchedulerProfile, ...] = ()
     extenders: tuple[Extender, ...] = ()
     delay_cache_until_active: bool = False

@@ -19,12 +19,12 @@ from steersman.config.args_schema import ARGS
 from steersman.config.configuration import API_GROUP, API_VERSION, CONFIGURATION_KIND
 from steersman.config.errors import (
     ConfigError,
+    ConfigProblem,
     ConfigStage,
     DecodeAbort,
     DecodeKind,
     DecodeLog,
     DocumentPlace,
-    Problem,
     StrictProblem,
     described,
 )
@@ -84,12 +84,12 @@ def decode_errors(file: str | None) -> Iterator[None]:
     except DecodeAbort as abort:
         raise _error(abort.kind, abort.text, file, abort.field) from None
     except StrictErrors as strict:
-        problems = [Problem(problem.text, hint=problem.hint) for problem in strict.problems]
+        problems = [ConfigProblem(problem.text, hint=problem.hint) for problem in strict.problems]
         raise ConfigError(ConfigStage.DECODE, problems, kind=DecodeKind.STRICT, file=file) from None
 
 
 def _error(kind: DecodeKind, text: str, file: str | None, field: str = "") -> ConfigError:
-    return ConfigError(ConfigStage.DECODE, [Problem(text, field=field)], kind=kind, file=file)
+    return ConfigError(ConfigStage.DECODE, [ConfigProblem(text, field=field)], kind=kind, file=file)
 
 
 class StrictErrors(Exception):

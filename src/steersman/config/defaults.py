@@ -20,12 +20,12 @@ from steersman.config.configuration import (
     DEFAULT_SCHEDULER_NAME,
     ClientConnection,
     ExtensionPoint,
+    KubeSchedulerProfile,
     LeaderElectionConfiguration,
     PluginConfig,
     PluginEntry,
     Plugins,
     PluginSet,
-    Profile,
     SchedulerConfiguration,
 )
 from steersman.config.decoder import DecodedDocument
@@ -85,21 +85,21 @@ def default_args(name: str, gates: FeatureGates) -> PluginArgs | None:
     return args
 
 
-def _profiles(documents: Sequence[Mapping[str, Any]], gates: FeatureGates) -> tuple[Profile, ...]:
+def _profiles(documents: Sequence[Mapping[str, Any]], gates: FeatureGates) -> tuple[KubeSchedulerProfile, ...]:
     """The profiles, completed. The only one may do without a name; several must have one each, and validation insists."""
     documents = documents or ({},)
     unnamed = DEFAULT_SCHEDULER_NAME if len(documents) == 1 else ""
     return tuple(_profile({"scheduler_name": unnamed, **document}, gates) for document in documents)
 
 
-def _profile(values: Mapping[str, Any], gates: FeatureGates) -> Profile:
+def _profile(values: Mapping[str, Any], gates: FeatureGates) -> KubeSchedulerProfile:
     plugins = merged_plugins(values.get("plugins"), gates)
     given = tuple(_plugin_config(entry, gates) for entry in values.get("plugin_config", ()))
     missing = sorted(plugins.enabled_names() - {entry.name for entry in given})
     added = tuple(
         PluginConfig(name=name, args=args) for name in missing if (args := default_args(name, gates)) is not None
     )
-    return Profile(
+    return KubeSchedulerProfile(
         scheduler_name=values["scheduler_name"],
         percentage_of_nodes_to_score=values.get("percentage_of_nodes_to_score"),
         plugins=plugins,

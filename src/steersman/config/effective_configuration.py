@@ -20,15 +20,15 @@ from steersman.config.configuration import (
     Args,
     Extender,
     ExtensionPoint,
+    KubeSchedulerProfile,
     PluginEntry,
     Plugins,
     PluginSet,
-    Profile,
     SchedulerConfiguration,
 )
 from steersman.config.durations import Duration
-from steersman.config.errors import ConfigError, ConfigStage, Problem, joined
-from steersman.config.extenders import ExtenderError, check_tls, in_call_order, timeout, with_ignored_resources
+from steersman.config.errors import ConfigError, ConfigProblem, ConfigStage, joined
+from steersman.config.extenders import ExtenderConfigError, check_tls, in_call_order, timeout, with_ignored_resources
 from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
 from steersman.config.plugin_args import ARGS_TYPES, ConfigStruct
 
@@ -74,7 +74,7 @@ def build(
     try:
         check_tls(config.extenders)
         profiles = tuple(_effective(config, capabilities, gates))
-    except ExtenderError as error:
+    except ExtenderConfigError as error:
         raise _error(f"couldn't build extenders: {error}", file) from None
     except ExpansionError as error:
         raise _error(f"initializing profiles: {error}", file) from None
@@ -94,7 +94,7 @@ def effective_profiles(
     """The profiles as they run, without touching the extenders' files. Raises `ConfigError`."""
     try:
         return list(_effective(config, capabilities, gates))
-    except ExtenderError as error:
+    except ExtenderConfigError as error:
         raise _error(f"couldn't build extenders: {error}", file) from None
     except ExpansionError as error:
         raise _error(f"initializing profiles: {error}", file) from None
@@ -109,14 +109,14 @@ def check_disabled(
         raise ConfigError(ConfigStage.BUILD, problems, file=file)
 
 
-def _unknown(config: SchedulerConfiguration, index: int, capabilities: Capabilities) -> Iterator[Problem]:
+def _unknown(config: SchedulerConfiguration, index: int, capabilities: Capabilities) -> Iterator[ConfigProblem]:
     plugins = config.profiles[index].plugins
     sections = {point.value: plugins.at(point).disabled for point in ExtensionPoint}
     for section, entries in {"multiPoint": plugins.multi_point.disabled, **sections}.items():
         for position, entry in enumerate(entries):
             if entry.name != ALL_PLUGINS and entry.name not in capabilities:
                 field = f"profiles[{index}].plugins.{section}.disabled[{position}].name"
-                yield Problem(
+                yield ConfigProblem(
                     f"{field}: {quote(entry.name)} is no plugin, so nothing is disabled by it",
                     field=field,
                     bad_value=entry.name,
@@ -130,7 +130,7 @@ def _similar(name: str, capabilities: Capabilities) -> str:
 
 
 def _error(text: str, file: str | None) -> ConfigError:
-    return ConfigError(ConfigStage.BUILD, [Problem(text)], file=file)
+    return ConfigError(ConfigStage.BUILD, [ConfigProblem(text)], file=file)
 
 
 def _effective(
@@ -148,7 +148,7 @@ def _effective(
         yield effective
 
 
-def _check_args(profile: Profile, capabilities: Capabilities, gates: FeatureGates) -> None:
+def _check_args(profile: KubeSchedulerProfile, capabilities: Capabilities, gates: FeatureGates) -> None:
     """Checks the arguments of every plugin that is made; after `validation` only those of NodeResourcesFit can be wrong."""
     running = profile.plugins.enabled_names() & set(capabilities)
     for entry in sorted(profile.plugin_config, key=lambda entry: entry.name):
@@ -163,12 +163,12 @@ def _check_args(profile: Profile, capabilities: Capabilities, gates: FeatureGate
             raise ExpansionError(f'initializing plugin "{entry.name}": {joined(errors)}')
 
 
-def _queue_sort(profile: Profile, effective: EffectiveProfile) -> tuple[str, Args]:
+def _queue_sort(profile: KubeSchedulerProfile, effective: EffectiveProfile) -> tuple[str, Args]:
     name = effective.at(ExtensionPoint.QUEUE_SORT)[0]
     return name, next((entry.args for entry in profile.plugin_config if entry.name == name), None)
 
 
-def _check_same_queue_sort(profile: Profile, first: tuple[str, Args], own: tuple[str, Args]) -> None:
+def _check_same_queue_sort(profile: KubeSchedulerProfile, first: tuple[str, Args], own: tuple[str, Args]) -> None:
     where = f"profile {quote(profile.scheduler_name)}"
     if own[0] != first[0]:
         raise ExpansionError(f"different queue sort plugins for {where}: {quote(own[0])}, first: {quote(first[0])}")
@@ -199,7 +199,7 @@ class EffectiveProfile(ConfigStruct, frozen=True):
         return self.plugins.get(point, ())
 
 
-def effective_profile(profile: Profile, capabilities: Capabilities) -> EffectiveProfile:
+def effective_profile(profile: KubeSchedulerProfile, capabilities: Capabilities) -> EffectiveProfile:
     """The profile as it runs; raises `ExpansionError`."""
     names = {point: _explicit(point, profile.plugins.at(point), capabilities) for point in POINT_ORDER}
     if profile.plugins.multi_point.enabled:
@@ -305,7 +305,7 @@ def _wrapped(value: int) -> int:
     return (value + 2**63) % 2**64 - 2**63
 
 
-def _args(profile: Profile, capabilities: Capabilities) -> dict[str, Args]:
+def _args(profile: KubeSchedulerProfile, capabilities: Capabilities) -> dict[str, Args]:
     running = profile.plugins.enabled_names() & set(capabilities)
     given = {entry.name: entry.args for entry in profile.plugin_config}
     return {name: given[name] for name in sorted(running) if given.get(name) is not None}

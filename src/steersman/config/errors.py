@@ -32,7 +32,7 @@ class ConfigStage(StrEnum):
     BUILD = "build"
 
 
-class Problem(msgspec.Struct, frozen=True):
+class ConfigProblem(msgspec.Struct, frozen=True):
     """One thing that is wrong. `text` is kube-scheduler's where users see it; parts are set where they are known."""
 
     text: str
@@ -43,7 +43,7 @@ class Problem(msgspec.Struct, frozen=True):
     hint: str = ""
 
     @classmethod
-    def of(cls, error: FieldError) -> Problem:
+    def of(cls, error: FieldError) -> ConfigProblem:
         return cls(error.text, error.type, error.field, error.bad_value, error.detail)
 
     @property
@@ -58,7 +58,7 @@ class ConfigError(InputError):
     def __init__(
         self,
         stage: ConfigStage,
-        problems: Iterable[Problem],
+        problems: Iterable[ConfigProblem],
         *,
         kind: DecodeKind | None = None,
         file: str | None = None,
@@ -66,7 +66,7 @@ class ConfigError(InputError):
         self.stage = stage
         #: Class of a decode error, `None` for the other stages.
         self.kind = kind
-        self.errors: Sequence[Problem] = tuple(problems)
+        self.errors: Sequence[ConfigProblem] = tuple(problems)
         super().__init__(_summary(self.errors), file=file)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -80,7 +80,7 @@ class ConfigError(InputError):
         return [prefix + problem.line for problem in self.errors]
 
 
-def _summary(problems: Sequence[Problem]) -> str:
+def _summary(problems: Sequence[ConfigProblem]) -> str:
     if len(problems) == 1:
         return problems[0].line
     return f"{len(problems)} problems: " + " | ".join(problem.line for problem in problems)

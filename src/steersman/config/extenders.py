@@ -16,8 +16,8 @@ import msgspec
 from steersman.config.configuration import (
     Extender,
     ExtenderTLSConfig,
+    KubeSchedulerProfile,
     PluginConfig,
-    Profile,
     SchedulerConfiguration,
 )
 from steersman.config.durations import Duration
@@ -28,7 +28,7 @@ _FIT: Final = "NodeResourcesFit"
 _PEM_BLOCK: Final = re.compile(rb"-----BEGIN ([^-\n]+)-----[ \t\r]*\n.*?-----END \1-----", re.DOTALL)
 
 
-class ExtenderError(ValueError):
+class ExtenderConfigError(ValueError):
     """An extender cannot be set up; the text is kube-scheduler's."""
 
 
@@ -42,7 +42,7 @@ def timeout(extender: Extender) -> Duration:
     return extender.http_timeout or DEFAULT_TIMEOUT
 
 
-def with_ignored_resources(config: SchedulerConfiguration) -> tuple[Profile, ...]:
+def with_ignored_resources(config: SchedulerConfiguration) -> tuple[KubeSchedulerProfile, ...]:
     """The profiles, with the resources that extenders take over put into the arguments of NodeResourcesFit."""
     ignored = tuple(
         resource.name
@@ -55,21 +55,21 @@ def with_ignored_resources(config: SchedulerConfiguration) -> tuple[Profile, ...
     return tuple(_ignoring(profile, ignored) for profile in config.profiles)
 
 
-def _ignoring(profile: Profile, ignored: tuple[str, ...]) -> Profile:
+def _ignoring(profile: KubeSchedulerProfile, ignored: tuple[str, ...]) -> KubeSchedulerProfile:
     names = [entry.name for entry in profile.plugin_config]
     if _FIT not in names:
-        raise ExtenderError("can't find NodeResourcesFitArgs in plugin config")
+        raise ExtenderConfigError("can't find NodeResourcesFitArgs in plugin config")
     position = names.index(_FIT)
     args = profile.plugin_config[position].args
     if not isinstance(args, NodeResourcesFitArgs):
-        raise ExtenderError(f"want args to be of type NodeResourcesFitArgs, got {type(args).__name__}")
+        raise ExtenderConfigError(f"want args to be of type NodeResourcesFitArgs, got {type(args).__name__}")
     replaced = PluginConfig(name=_FIT, args=msgspec.structs.replace(args, ignored_resources=ignored))
     entries = (*profile.plugin_config[:position], replaced, *profile.plugin_config[position + 1 :])
     return msgspec.structs.replace(profile, plugin_config=entries)
 
 
 def check_tls(extenders: Iterable[Extender]) -> None:
-    """Raises `ExtenderError` if the TLS settings of an extender contradict each other or cannot be read.
+    """Raises `ExtenderConfigError` if the TLS settings of an extender contradict each other or cannot be read.
 
     Only the PEM framing is looked at; what is inside a certificate is found out when the client connects.
     """
@@ -80,7 +80,7 @@ def check_tls(extenders: Iterable[Extender]) -> None:
 def _check_tls(tls: ExtenderTLSConfig, *, https: bool) -> None:
     has_ca = bool(tls.ca_data or tls.ca_file)
     if has_ca and tls.insecure:
-        raise ExtenderError("specifying a root certificates file with the insecure flag is not allowed")
+        raise ExtenderConfigError("specifying a root certificates file with the insecure flag is not allowed")
     has_cert = bool(tls.cert_data or tls.cert_file) and bool(tls.key_data or tls.key_file)
     if not (has_ca or has_cert or tls.insecure or https or tls.server_name):
         return
@@ -101,27 +101,27 @@ def _content(data: bytes, file: str) -> bytes:
         return Path(file).read_bytes()
     except OSError as error:
         failed = "read" if isinstance(error, IsADirectoryError) else "open"
-        raise ExtenderError(f"{failed} {file}: {(error.strerror or str(error)).lower()}") from None
+        raise ExtenderConfigError(f"{failed} {file}: {(error.strerror or str(error)).lower()}") from None
 
 
 def _check_ca(ca: bytes) -> None:
     kinds = _pem_kinds(ca)
     if not kinds:
-        raise ExtenderError("unable to load root certificates: unable to parse bytes as PEM block")
+        raise ExtenderConfigError("unable to load root certificates: unable to parse bytes as PEM block")
     if "CERTIFICATE" not in kinds:
-        raise ExtenderError("unable to load root certificates: no valid certificate authority data seen")
+        raise ExtenderConfigError("unable to load root certificates: no valid certificate authority data seen")
 
 
 def _check_key_pair(cert: bytes, key: bytes) -> None:
     cert_kinds, key_kinds = _pem_kinds(cert), _pem_kinds(key)
     if not cert_kinds:
-        raise ExtenderError("tls: failed to find any PEM data in certificate input")
+        raise ExtenderConfigError("tls: failed to find any PEM data in certificate input")
     if "CERTIFICATE" not in cert_kinds:
-        raise ExtenderError(_no_certificate(cert_kinds))
+        raise ExtenderConfigError(_no_certificate(cert_kinds))
     if not key_kinds:
-        raise ExtenderError("tls: failed to find any PEM data in key input")
+        raise ExtenderConfigError("tls: failed to find any PEM data in key input")
     if not any(_is_private_key(kind) for kind in key_kinds):
-        raise ExtenderError(_no_key(key_kinds))
+        raise ExtenderConfigError(_no_key(key_kinds))
 
 
 def _no_certificate(kinds: Sequence[str]) -> str:

@@ -55,7 +55,7 @@ class FieldKind(Protocol):
         """The value as it is printed."""
 
 
-class Text(msgspec.Struct, frozen=True):
+class TextField(msgspec.Struct, frozen=True):
     def decode(self, value: JsonValue, place: DocumentPlace, log: DecodeLog) -> object:
         if isinstance(value, str):
             return value
@@ -335,7 +335,7 @@ def _as_float32(value: float) -> float:
 
 # -- the simple kinds, and shorthands for fields of the tables ---------------------------------------------------------
 
-TEXT: Final = Text()
+TEXT: Final = TextField()
 BOOL: Final = Boolean()
 INT32: Final = Integer(-(2**31), 2**31 - 1)
 INT64: Final = Integer(-(2**63), 2**63 - 1)

@@ -17,15 +17,24 @@ from steersman.config.configuration import (
     ClientConnection,
     Extender,
     ExtensionPoint,
+    KubeSchedulerProfile,
     LeaderElectionConfiguration,
     PluginConfig,
     PluginEntry,
     PluginSet,
-    Profile,
     SchedulerConfiguration,
 )
 from steersman.config.durations import Duration
-from steersman.config.errors import ConfigError, ConfigStage, FieldError, Problem, duplicate, invalid, required, unique
+from steersman.config.errors import (
+    ConfigError,
+    ConfigProblem,
+    ConfigStage,
+    FieldError,
+    duplicate,
+    invalid,
+    required,
+    unique,
+)
 from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
 from steersman.config.plugin_args import ARGS_TYPES
 
@@ -39,7 +48,7 @@ def validate(config: SchedulerConfiguration, gates: FeatureGates = DEFAULT_GATES
     """Raises `ConfigError` with everything that is wrong."""
     errors = configuration_errors(config, gates)
     if errors:
-        raise ConfigError(ConfigStage.VALIDATE, (Problem.of(error) for error in errors), file=file)
+        raise ConfigError(ConfigStage.VALIDATE, (ConfigProblem.of(error) for error in errors), file=file)
 
 
 def configuration_errors(config: SchedulerConfiguration, gates: FeatureGates = DEFAULT_GATES) -> list[FieldError]:
@@ -110,7 +119,7 @@ def _backoff(config: SchedulerConfiguration) -> list[FieldError]:
     return errors
 
 
-def _profiles(profiles: Sequence[Profile], gates: FeatureGates) -> list[FieldError]:
+def _profiles(profiles: Sequence[KubeSchedulerProfile], gates: FeatureGates) -> list[FieldError]:
     if not profiles:
         return [required("profiles")]
     errors: list[FieldError] = []
@@ -124,7 +133,7 @@ def _profiles(profiles: Sequence[Profile], gates: FeatureGates) -> list[FieldErr
     return errors + _common_queue_sort(profiles)
 
 
-def _profile(path: str, profile: Profile, gates: FeatureGates) -> list[FieldError]:
+def _profile(path: str, profile: KubeSchedulerProfile, gates: FeatureGates) -> list[FieldError]:
     errors = [] if profile.scheduler_name else [required(f"{path}.schedulerName")]
     errors += _percentage(f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score)
     for point in ExtensionPoint:
@@ -162,7 +171,7 @@ def _plugin_config(path: str, entry: PluginConfig, gates: FeatureGates) -> list[
     return unique(args_errors(f"{path}.args", entry.args, gates))
 
 
-def _common_queue_sort(profiles: Sequence[Profile]) -> list[FieldError]:
+def _common_queue_sort(profiles: Sequence[KubeSchedulerProfile]) -> list[FieldError]:
     first = profiles[0]
     section = first.plugins.queue_sort
     errors = []

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from steersman.conformance.bundles import Case
-from steersman.conformance.difference import Difference
+from steersman.conformance.difference import GoldenDifference
 
 _LONGEST: Final = 160
 """Characters of a value that are shown when it is abridged."""
@@ -46,19 +46,19 @@ def readable(case: Case, *, abridged: bool = True) -> Iterator[str]:
             yield f"{place}: {_text(detail, abridged)}"
 
 
-def _details(difference: Difference) -> Iterable[Difference]:
+def _details(difference: GoldenDifference) -> Iterable[GoldenDifference]:
     """A difference of two maps is told by the keys that differ."""
     expected, actual = difference.expected, difference.actual
     if not isinstance(expected, dict) or not isinstance(actual, dict):
         return [difference]
     return [
-        Difference(f"{difference.path}[{key}]", expected.get(key), actual.get(key))
+        GoldenDifference(f"{difference.path}[{key}]", expected.get(key), actual.get(key))
         for key in dict.fromkeys([*expected, *actual])
         if expected.get(key) != actual.get(key)
     ]
 
 
-def _text(difference: Difference, abridged: bool) -> str:
+def _text(difference: GoldenDifference, abridged: bool) -> str:
     expected, actual = (_shown(value, abridged) for value in (difference.expected, difference.actual))
     return f"{difference.path}: expected {expected}, got {actual}"
 

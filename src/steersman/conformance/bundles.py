@@ -18,14 +18,14 @@ import msgspec
 
 from steersman.conformance.compare import compare
 from steersman.conformance.config_documents import run_document
-from steersman.conformance.difference import Difference
+from steersman.conformance.difference import GoldenDifference
 from steersman.conformance.queue_traces import run_trace
 from steersman.conformance.scenarios import run_scenario
 from steersman.errors import InputError
 
 Document = dict[str, Any]
 #: Where in a case, and what.
-Located = tuple[str, Difference]
+Located = tuple[str, GoldenDifference]
 
 NOT_A_BUNDLE: Final = "is not a golden bundle"
 WHAT_BUNDLES_ARE: Final = (
@@ -81,7 +81,7 @@ def run_case(kind: Kind, document: Document, *, scalar: bool = False) -> Case:
     try:
         differences = tuple(_RUNNERS[kind](document, scalar))
     except Exception as error:  # a case that breaks the scheduler is the worst difference there is
-        differences = (("", Difference(RAISED, "a result", f"{type(error).__name__}: {error}")),)
+        differences = (("", GoldenDifference(RAISED, "a result", f"{type(error).__name__}: {error}")),)
     return Case(name, area_of(kind, document), checks, differences)
 
 

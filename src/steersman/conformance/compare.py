@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from steersman.conformance.difference import Difference
+from steersman.conformance.difference import GoldenDifference
 
 Document = Mapping[str, Any]
 
@@ -34,7 +34,7 @@ POST_FILTER_KEYS = (
 )
 
 
-def compare(expected: Document, actual: Document) -> Iterator[Difference]:
+def compare(expected: Document, actual: Document) -> Iterator[GoldenDifference]:
     for key in PLAIN_KEYS:
         yield from _differing(key, expected.get(key), actual.get(key))
     yield from _compare_pre_filter(expected.get("preFilter"), actual.get("preFilter"))
@@ -46,7 +46,7 @@ def compare(expected: Document, actual: Document) -> Iterator[Difference]:
         yield from _compare_messages(expected, actual)
 
 
-def _compare_messages(expected: Document, actual: Document) -> Iterator[Difference]:
+def _compare_messages(expected: Document, actual: Document) -> Iterator[GoldenDifference]:
     if expected["outcome"] in ("noProfile", "gated", "skipped"):
         return
     theirs, ours = expected.get("postFilter") or {}, actual.get("postFilter") or {}
@@ -55,13 +55,13 @@ def _compare_messages(expected: Document, actual: Document) -> Iterator[Differen
     yield from _differing("message", expected.get("message"), actual.get("message"))
 
 
-def _compare_pre_filter(expected: Document | None, actual: Document | None) -> Iterator[Difference]:
+def _compare_pre_filter(expected: Document | None, actual: Document | None) -> Iterator[GoldenDifference]:
     expected, actual = expected or {}, actual or {}
     for key in ("skipped", "status", "restricted", "nodes"):
         yield from _differing(f"preFilter.{key}", expected.get(key), actual.get(key))
 
 
-def _compare_scores(expected: Document, actual: Document) -> Iterator[Difference]:
+def _compare_scores(expected: Document, actual: Document) -> Iterator[GoldenDifference]:
     theirs, ours = expected.get("scores"), actual.get("scores")
     if theirs is None or ours is None:
         yield from _differing("scores", theirs, ours)
@@ -100,6 +100,6 @@ def _by_node(result: Document) -> dict[str, tuple[str, str | None, tuple[str, ..
     }
 
 
-def _differing(path: str, expected: object, actual: object) -> Iterator[Difference]:
+def _differing(path: str, expected: object, actual: object) -> Iterator[GoldenDifference]:
     if (expected or None) != (actual or None):
-        yield Difference(path, expected, actual)
+        yield GoldenDifference(path, expected, actual)

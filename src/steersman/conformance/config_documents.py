@@ -13,13 +13,13 @@ from typing import Any
 
 from steersman.config import (
     ConfigError,
+    ConfigProblem,
     ConfigStage,
     DecodeKind,
     EffectiveConfiguration,
     EffectiveProfile,
     Extender,
     ExtensionPoint,
-    Problem,
     SchedulerConfiguration,
     args_document,
     build,
@@ -27,12 +27,12 @@ from steersman.config import (
     to_document,
     validate,
 )
-from steersman.conformance.difference import Difference, differences
+from steersman.conformance.difference import GoldenDifference, differences
 
 _WEIGHTED = (ExtensionPoint.SCORE, ExtensionPoint.PLACEMENT_SCORE)
 
 
-def run_document(line: Mapping[str, Any]) -> list[Difference]:
+def run_document(line: Mapping[str, Any]) -> list[GoldenDifference]:
     """The differences between one line of a bundle and what this program makes of its document."""
     return list(_compared(line, _outcome(line["yaml"])))
 
@@ -57,33 +57,33 @@ def _outcome(text: str) -> _Outcome:
     return outcome
 
 
-def _compared(line: Mapping[str, Any], outcome: _Outcome) -> Iterator[Difference]:
+def _compared(line: Mapping[str, Any], outcome: _Outcome) -> Iterator[GoldenDifference]:
     if "config" in line and outcome.config is not None:
         expected = _normalised(line["config"])
         yield from differences("config", expected, _normalised(to_document(outcome.config)))
     stage = outcome.error.stage.value if outcome.error else "ok"
     expected_stage = line.get("stage", "ok")
     if stage != expected_stage:
-        yield Difference("stage", expected_stage, f"{stage}: {outcome.error}" if outcome.error else stage)
+        yield GoldenDifference("stage", expected_stage, f"{stage}: {outcome.error}" if outcome.error else stage)
     elif outcome.error is not None:
         yield from _compared_errors(line, outcome.error)
     elif outcome.effective is not None:
         yield from _compared_effective(line, outcome.effective)
 
 
-def _compared_errors(line: Mapping[str, Any], error: ConfigError) -> Iterator[Difference]:
+def _compared_errors(line: Mapping[str, Any], error: ConfigError) -> Iterator[GoldenDifference]:
     expected: list[dict[str, Any]] = line["errors"]
     if error.stage is ConfigStage.VALIDATE:
         yield from differences("errors", _counted(map(_parts, expected)), _counted(map(_problem_parts, error.errors)))
     elif error.stage is ConfigStage.BUILD:
         texts = [entry["text"] for entry in expected]
         if error.errors[0].text not in texts:
-            yield Difference("errors", texts, error.errors[0].text)
+            yield GoldenDifference("errors", texts, error.errors[0].text)
     else:
         yield from _compared_decoding(line, error)
 
 
-def _compared_decoding(line: Mapping[str, Any], error: ConfigError) -> Iterator[Difference]:
+def _compared_decoding(line: Mapping[str, Any], error: ConfigError) -> Iterator[GoldenDifference]:
     yield from differences("decodeKind", line["decodeKind"], error.kind.value if error.kind else None)
     if error.kind is DecodeKind.STRICT:
         expected = sorted({entry["text"] for entry in line["errors"]})
@@ -96,7 +96,7 @@ def _parts(entry: Mapping[str, Any]) -> str:
     return f"{entry['type']} {entry['field']}: {entry.get('detail', '')}"
 
 
-def _problem_parts(problem: Problem) -> str:
+def _problem_parts(problem: ConfigProblem) -> str:
     return f"{problem.type} {problem.field}: {problem.detail}"
 
 
@@ -120,7 +120,7 @@ def _normalised(value: Any) -> Any:
     }
 
 
-def _compared_effective(line: Mapping[str, Any], effective: EffectiveConfiguration) -> Iterator[Difference]:
+def _compared_effective(line: Mapping[str, Any], effective: EffectiveConfiguration) -> Iterator[GoldenDifference]:
     yield from differences("profiles", line["profiles"], [_profile_document(p) for p in effective.profiles])
     extenders = [_extender_document(extender) for extender in effective.extenders]
     yield from differences("extenders", line.get("extenders", []), extenders)

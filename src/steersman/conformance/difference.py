@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 
-class Difference(msgspec.Struct, frozen=True):
+class GoldenDifference(msgspec.Struct, frozen=True):
     """A place where the result is not the expected one."""
 
     path: str
@@ -28,7 +28,7 @@ MISSING = _Missing()
 """Stands for a key or item that one side does not have."""
 
 
-def differences(path: str, expected: object, actual: object) -> Iterator[Difference]:
+def differences(path: str, expected: object, actual: object) -> Iterator[GoldenDifference]:
     """Every place where two JSON values differ, deepest first found; `1` and `1.0` are equal, `1` and `true` are not."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         for key in [*expected, *(key for key in actual if key not in expected)]:
@@ -38,7 +38,7 @@ def differences(path: str, expected: object, actual: object) -> Iterator[Differe
         for index in range(max(len(expected), len(actual))):
             yield from differences(f"{path}[{index}]", _item(expected, index), _item(actual, index))
     elif isinstance(expected, bool) is not isinstance(actual, bool) or expected != actual:
-        yield Difference(path, expected, actual)
+        yield GoldenDifference(path, expected, actual)
 
 
 def _item(items: list[object], index: int) -> object:

@@ -15,7 +15,7 @@ import msgspec
 
 from steersman import api
 from steersman.clock import ManualClock
-from steersman.conformance.difference import Difference
+from steersman.conformance.difference import GoldenDifference
 from steersman.conformance.prefiltered_moves import assigned_pod_added, assigned_pod_updated
 from steersman.conformance.queue_trace_profiles import ACTIONS, TraceGates, build_profile
 from steersman.framework.events import ASSIGNED_POD_ADD, ClusterEvent, node_update_events, pod_update_events
@@ -43,7 +43,7 @@ _PLACE_NAMES: Final = {
 _KINDS: Final[Mapping[str, type[api.Object]]] = {"AssignedPod": api.Pod, "UnschedulablePod": api.Pod, "Node": api.Node}
 
 
-def run_trace(trace: Json) -> list[Difference]:
+def run_trace(trace: Json) -> list[GoldenDifference]:
     """Replay one trace; an empty list means complete agreement."""
     replay = _Replay(trace["config"])
     known: Json = {}
@@ -61,12 +61,12 @@ def _apply_changes(known: Json, changes: Json) -> Json:
     return {key: info for key, info in {**known, **changes}.items() if info is not None}
 
 
-def _compare(path: str, expected: Any, actual: Any) -> Iterator[Difference]:
+def _compare(path: str, expected: Any, actual: Any) -> Iterator[GoldenDifference]:
     if isinstance(expected, dict) and isinstance(actual, dict):
         for key in sorted(expected.keys() | actual.keys()):
             yield from _compare(f"{path}.{key}", expected.get(key), actual.get(key))
     elif expected != actual:
-        yield Difference(path, expected, actual)
+        yield GoldenDifference(path, expected, actual)
 
 
 class _Replay:

@@ -40,11 +40,11 @@ Result = dict[str, Any]
 
 def run_scenario(scenario: Document, *, scalar: bool = False) -> list[Result]:
     """One result per expected result, in order."""
-    replay = Replay(scenario, scalar)
+    replay = ScenarioReplay(scenario, scalar)
     return list(replay.results())
 
 
-class Replay:
+class ScenarioReplay:
     """One scenario under way."""
 
     def __init__(self, scenario: Document, scalar: bool) -> None:

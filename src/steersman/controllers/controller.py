@@ -27,7 +27,7 @@ LONGEST_RETRY_SECONDS: Final = 1000.0
 logger = logging.getLogger(__name__)
 
 
-class EventRecorder(Protocol):
+class ControllerEventRecorder(Protocol):
     """Notes what a controller did to an object: a `Normal` event, or a `Warning`."""
 
     def __call__(self, obj: Object, reason: str, message: str, *, is_warning: bool = False) -> None: ...
@@ -46,7 +46,7 @@ class Cluster(NamedTuple):
 
     store: Store
     timers: Timers
-    record: EventRecorder = ignore_event
+    record: ControllerEventRecorder = ignore_event
     #: Where programming errors are counted; None lets them through, as simulations do.
     faults: InternalErrors | None = None
     #: Whether pods stay whose owners were never there, and finished pods in any number: for partial dumps of clusters, and

@@ -104,17 +104,17 @@ def target_node(pod: Pod) -> str:
 # -- which nodes -------------------------------------------------------------------------------------------------------
 
 
-class Fit(NamedTuple):
+class DaemonFit(NamedTuple):
     """Whether a node is to have a pod, and whether a pod that it has may stay."""
 
     should_run: bool
     may_stay: bool
 
 
-_NEVER: Final = Fit(False, False)
+_NEVER: Final = DaemonFit(False, False)
 
 
-class Eligibility:
+class DaemonEligibility:
     """Which nodes suit the pods of one template."""
 
     def __init__(self, spec: PodSpec) -> None:
@@ -122,13 +122,13 @@ class Eligibility:
         self._required = node_selectors.required(Pod(spec=spec))
         self._tolerations = with_daemon_tolerations(spec).tolerations
 
-    def fit(self, node: Node) -> Fit:
+    def fit(self, node: Node) -> DaemonFit:
         name, taints = node.metadata.name, node.spec.taints
         if self._node_name not in ("", name) or not self._required.matches(node.metadata.labels, name):
             return _NEVER
         if find_untolerated_taint(taints, self._tolerations, (NO_EXECUTE, NO_SCHEDULE)) is None:
-            return Fit(True, True)
-        return Fit(False, find_untolerated_taint(taints, self._tolerations, (NO_EXECUTE,)) is None)
+            return DaemonFit(True, True)
+        return DaemonFit(False, find_untolerated_taint(taints, self._tolerations, (NO_EXECUTE,)) is None)
 
 
 # -- counting ----------------------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ class NodeCount(NamedTuple):
     is_served: int = 0
 
 
-class NodePods(NamedTuple):
+class DaemonPodsOfNode(NamedTuple):
     """The pods of one node that are to stay: of the latest template and of others. `is_clear` unless one of these is double."""
 
     new: Pod | None
@@ -159,7 +159,7 @@ class NodePods(NamedTuple):
 class DaemonCount:
     """The pods of one set by node, and the sums of what the nodes count for."""
 
-    def __init__(self, eligibility: Eligibility, digest: str, generation: str, min_ready_seconds: int) -> None:
+    def __init__(self, eligibility: DaemonEligibility, digest: str, generation: str, min_ready_seconds: int) -> None:
         self.eligibility = eligibility
         self.digest = digest
         self.generation = generation
@@ -197,20 +197,20 @@ class DaemonCount:
         has_generation = bool(self.generation) and labels.get(TEMPLATE_GENERATION_LABEL) == self.generation
         return has_generation or labels.get(REVISION_LABEL) == self.digest
 
-    def sorted_out(self, node: str) -> NodePods:
+    def sorted_out(self, node: str) -> DaemonPodsOfNode:
         new = old = None
         for pod in self.pods_on(node):
             if pod.metadata.deletion_timestamp is not None:
                 continue
             if self.is_updated(pod):
                 if new is not None:
-                    return NodePods(None, None, False)
+                    return DaemonPodsOfNode(None, None, False)
                 new = pod
             else:
                 if old is not None:
-                    return NodePods(None, None, False)
+                    return DaemonPodsOfNode(None, None, False)
                 old = pod
-        return NodePods(new, old, True)
+        return DaemonPodsOfNode(new, old, True)
 
     def is_available(self, pod: Pod, now: float) -> bool:
         moment = available_at(pod, self.min_ready_seconds)
@@ -236,7 +236,7 @@ class DaemonCount:
     def next_due(self) -> float | None:
         return min(self._waiting.values(), default=None)
 
-    def _count(self, fit: Fit, name: str, now: float) -> NodeCount:
+    def _count(self, fit: DaemonFit, name: str, now: float) -> NodeCount:
         pods, (new, old, is_clear) = self.pods_on(name), self.sorted_out(name)
         self._waiting.pop(name, None)
         if old is not None and is_clear:

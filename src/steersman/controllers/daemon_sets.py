@@ -24,8 +24,8 @@ from steersman.controllers.controller import Cluster
 from steersman.controllers.daemon_pods import (
     TEMPLATE_GENERATION_LABEL,
     DaemonCount,
-    Eligibility,
-    Fit,
+    DaemonEligibility,
+    DaemonFit,
     oldest_first,
     pinned,
     pinned_document,
@@ -56,7 +56,7 @@ class Work(NamedTuple):
     pods: list[Pod]
 
 
-class Backoff(NamedTuple):
+class DaemonPodBackoff(NamedTuple):
     """How long a failed pod of a node is left alone, and since when."""
 
     seconds: float
@@ -71,7 +71,7 @@ class DaemonSetController(PodOwnerController[DaemonSet]):
         self._history = RevisionHistory(cluster.store)
         #: By uid of the set; made when it is looked at first.
         self._counts: dict[str, DaemonCount] = {}
-        self._backoffs: dict[tuple[str, int, str], Backoff] = {}
+        self._backoffs: dict[tuple[str, int, str], DaemonPodBackoff] = {}
         super().__init__(cluster)
         self._nodes = self.store.objects(Node)
         self.store.subscribe(self._on_node, (Node,))
@@ -138,7 +138,7 @@ class DaemonSetController(PodOwnerController[DaemonSet]):
         if known and (known.digest, known.generation, known.min_ready_seconds) == (digest, generation, seconds):
             return known
         spec = self.templates.read(daemon_set.spec.template, daemon_set).spec
-        count = self._counts[uid] = DaemonCount(Eligibility(spec), digest, generation, seconds)
+        count = self._counts[uid] = DaemonCount(DaemonEligibility(spec), digest, generation, seconds)
         for pod in self.owned.of(uid).values():
             count.change(None, pod)
         count.dirty.update(dict.fromkeys(self._nodes))
@@ -190,7 +190,7 @@ class DaemonSetController(PodOwnerController[DaemonSet]):
             work.pods.extend(filter(_stays, pods))
 
     def _tidy(
-        self, daemon_set: DaemonSet, count: DaemonCount, name: str, fit: Fit, pods: list[Pod], work: Work
+        self, daemon_set: DaemonSet, count: DaemonCount, name: str, fit: DaemonFit, pods: list[Pod], work: Work
     ) -> None:
         """Has pods on one node removed that have ended, and those that are one too many; with surge, has a missing one made."""
         running = []
@@ -231,7 +231,7 @@ class DaemonSetController(PodOwnerController[DaemonSet]):
         seconds = FIRST_BACKOFF_SECONDS
         if known is not None and now - known.since <= 2 * LONGEST_BACKOFF_SECONDS:
             seconds = min(2 * known.seconds, LONGEST_BACKOFF_SECONDS)
-        self._backoffs[place] = Backoff(seconds, now)
+        self._backoffs[place] = DaemonPodBackoff(seconds, now)
         return 0.0
 
     def _tidy_surge(self, count: DaemonCount, running: list[Pod], work: Work) -> None:

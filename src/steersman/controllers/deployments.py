@@ -21,7 +21,7 @@ from steersman.controllers.controller import (
     owned_key,
 )
 from steersman.controllers.deployment_rollout import DeploymentRollout
-from steersman.controllers.owned_pods import SelectorIndex, compiled_selector
+from steersman.controllers.owned_pods import OwnerSelectors, compiled_selector
 from steersman.embedded import EventType
 from steersman.grouped_dict import GroupedDict
 
@@ -36,7 +36,7 @@ class DeploymentController(Controller):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
-        self._selectors = SelectorIndex()
+        self._selectors = OwnerSelectors()
         #: Keys of ReplicaSets by the uid of their controller, and of those without one by their namespace.
         self._sets: GroupedDict[str, str, None] = GroupedDict()
         self._orphans: GroupedDict[str, str, None] = GroupedDict()

@@ -97,22 +97,22 @@ def met_success_rule(policy: SuccessPolicy | None, completions: int, succeeded: 
     return None
 
 
-class Backoff(NamedTuple):
+class JobBackoff(NamedTuple):
     """How often pods of a job failed since the last one that succeeded, and when the last of them did."""
 
     failures: int = 0
     last_failure: float = 0.0
 
-    def after(self, succeeded: Sequence[Pod], failed: Sequence[Pod]) -> Backoff:
+    def after(self, succeeded: Sequence[Pod], failed: Sequence[Pod]) -> JobBackoff:
         """With the pods that have ended since."""
         if not succeeded and not failed:
             return self
         failures = sorted(map(finish_time, failed))
         if not succeeded:
-            return Backoff(self.failures + len(failures), failures[-1])
+            return JobBackoff(self.failures + len(failures), failures[-1])
         last_success = max(map(finish_time, succeeded))
         later = [time for time in failures if time > last_success]
-        return Backoff(len(later), later[-1]) if later else Backoff()
+        return JobBackoff(len(later), later[-1]) if later else JobBackoff()
 
     def remaining_seconds(self, now: float) -> float:
         """How long to wait before the next pod is made."""
@@ -122,12 +122,12 @@ class Backoff(NamedTuple):
         return max(0.0, self.last_failure + seconds - now)
 
 
-def index_backoff(pod: Pod | None) -> Backoff:
+def index_backoff(pod: Pod | None) -> JobBackoff:
     """The backoff of one index of a job, as of the last pod that failed there."""
     if pod is None:
-        return Backoff()
+        return JobBackoff()
     failures = _count(pod, INDEX_FAILURES) + _count(pod, INDEX_IGNORED_FAILURES)
-    return Backoff(failures + 1, finish_time(pod))
+    return JobBackoff(failures + 1, finish_time(pod))
 
 
 def index_failures(pod: Pod) -> int:

@@ -26,7 +26,7 @@ from steersman.controllers.job_indexes import (
 from steersman.controllers.job_pods import JobPodFactory
 from steersman.controllers.job_policies import (
     FAIL_INDEX,
-    Backoff,
+    JobBackoff,
     failure_verdict,
     finish_time,
     index_backoff,
@@ -79,7 +79,7 @@ class JobSync:
         self._replaced = dict[int, Pod]()
         self._succeeded = 0
         self._failed = 0
-        self._backoff = Backoff()
+        self._backoff = JobBackoff()
         self._trouble: ApiError | None = None
 
     @property
@@ -113,7 +113,7 @@ class JobSync:
         self._succeeded = self._draft.value.succeeded + len(succeeded) + len(known_succeeded)
         counted = sum(failure_verdict(self._job, pod).counts for pod in failed)
         self._failed = self._draft.value.failed + counted + len(known_failed)
-        before = self._controller.backoffs.get(self._job.metadata.uid, Backoff())
+        before = self._controller.backoffs.get(self._job.metadata.uid, JobBackoff())
         self._backoff = before.after(succeeded, failed)
 
     def _valid(self, known: set[str]) -> list[Pod]:

@@ -15,7 +15,7 @@ from typing import Final
 
 from steersman.api import Job, Object, OwnerReference, Pod, key, timestamps
 from steersman.controllers.controller import Cluster, Controller
-from steersman.controllers.job_policies import Backoff
+from steersman.controllers.job_policies import JobBackoff
 from steersman.controllers.job_status import is_finished
 from steersman.controllers.job_sync import JobSync
 from steersman.controllers.owned_pods import OwnedPods, owned_pods
@@ -44,7 +44,7 @@ class JobController(Controller):
         #: uid of a job → key of a pod → the pod, unless it has ended and is counted.
         self._pods: dict[str, dict[str, Pod]] = {}
         #: uid of a job → failures since its last success.
-        self.backoffs: dict[str, Backoff] = {}
+        self.backoffs: dict[str, JobBackoff] = {}
         #: uid of a job → the maker of its pods; made again from its template where it is missing.
         self._makers: dict[str, PodMaker] = {}
         #: Keys of jobs → when they will be looked at, because of their pods or a delay.

@@ -2,7 +2,7 @@
 """Which pods belong to which controller, and which to none: kept up to date with every write, one index for all controllers.
 
 The index is made when the first workload appears, so that clusters of plain pods pay nothing for it. Objects that look for
-pods without a controller are found by their selectors (`SelectorIndex`), not by trying them all.
+pods without a controller are found by their selectors (`OwnerSelectors`), not by trying them all.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def owned_pods(store: Store) -> OwnedPods:
 
 
 @copied_attributes(_places=shallow)
-class SelectorIndex:
+class OwnerSelectors:
     """Objects of one kind by what they select, so that those which select given labels are found without trying all."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ import msgspec
 from steersman.api import LabelSelector, Object, OwnerReference, Pod, key
 from steersman.api.selectors import Selector
 from steersman.controllers.controller import Cluster, Controller, controller_reference
-from steersman.controllers.owned_pods import OwnedPods, SelectorIndex, owned_pods
+from steersman.controllers.owned_pods import OwnedPods, OwnerSelectors, owned_pods
 from steersman.controllers.pod_template import PodTemplates
 from steersman.embedded import EventType, Pods
 from steersman.graph_copy import copied_attributes, two_levels
@@ -33,7 +33,7 @@ class PodOwnerController(Controller, Generic[T]):
         super().__init__(cluster)
         self.pods = Pods(self.store)
         self.templates = PodTemplates(self.store)
-        self._selectors = SelectorIndex()
+        self._selectors = OwnerSelectors()
         self._index: OwnedPods | None = None
         #: Keys of pods without a controller that the owner of a key may want to adopt.
         self._candidates: dict[str, dict[str, None]] = {}

@@ -27,7 +27,7 @@ _SAFE: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
 @shared_by_copies
-class PodTemplate(NamedTuple):
+class ReadTemplate(NamedTuple):
     """A template, read: what pods of it have in common."""
 
     document: dict[str, Any]
@@ -41,9 +41,9 @@ class PodTemplates:
     def __init__(self, store: Store) -> None:
         self._store = store
         #: By identity of the document, which is kept, so that its identity stays its own.
-        self._known: dict[int, PodTemplate] = {}
+        self._known: dict[int, ReadTemplate] = {}
 
-    def read(self, document: dict[str, Any], owner: Object) -> PodTemplate:
+    def read(self, document: dict[str, Any], owner: Object) -> ReadTemplate:
         """The template of an owner; raises `Invalid` if it cannot be read."""
         known = self._known.get(id(document))
         if known is not None:
@@ -52,7 +52,7 @@ class PodTemplates:
             decoded = codec.convert_part(document, PodTemplateSpec, "template")
         except InputError as error:
             raise Invalid(Pod, owner.metadata.name, str(error)) from error
-        template = PodTemplate(document, decoded.metadata, decoded.spec)
+        template = ReadTemplate(document, decoded.metadata, decoded.spec)
         if len(self._known) >= _MOST_REMEMBERED:
             self._known.clear()
         self._known[id(document)] = template
@@ -65,7 +65,7 @@ class PodTemplates:
 class PodMaker:
     """Makes pods of one template for one owner."""
 
-    def __init__(self, store: Store, template: PodTemplate, owner: Object) -> None:
+    def __init__(self, store: Store, template: ReadTemplate, owner: Object) -> None:
         self._store = store
         self.template = template
         self._reference = controller_reference(owner)

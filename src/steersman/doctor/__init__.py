@@ -7,8 +7,8 @@ Each check is a module with one coroutine, which reads, asks for reviews of righ
 checked is a warning; what would keep `steersman run` from working is a failure.
 """
 
-from steersman.doctor.examination import Report, examine
+from steersman.doctor.examination import Examination, examine
 from steersman.doctor.finding import Finding, Level
-from steersman.doctor.target import Target
+from steersman.doctor.target import DoctorTarget
 
-__all__ = ["Finding", "Level", "Report", "Target", "examine"]
+__all__ = ["DoctorTarget", "Examination", "Finding", "Level", "examine"]

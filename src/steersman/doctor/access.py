@@ -13,7 +13,7 @@ import msgspec
 from steersman.client import ApiError, Right, cluster_rights, lease_rights
 from steersman.client.rights import LOOKUP, PLUGIN_READS
 from steersman.doctor.finding import Finding, fail, ok, warn
-from steersman.doctor.target import Target
+from steersman.doctor.target import DoctorTarget
 
 CHECK: Final = "access"
 ADVICE: Final = (
@@ -26,7 +26,7 @@ _API: Final = "/apis/authorization.k8s.io/v1"
 _ACCOUNT: Final = "system:serviceaccount:"
 
 
-async def check_access(target: Target) -> list[Finding]:
+async def check_access(target: DoctorTarget) -> list[Finding]:
     """One finding for all that is granted, one for every purpose that is not."""
     rights = _rights(target)
     refused = await _refused(target, rights)
@@ -42,18 +42,18 @@ async def check_access(target: Target) -> list[Finding]:
     return findings
 
 
-async def _refused(target: Target, rights: Sequence[Right]) -> list[Right]:
+async def _refused(target: DoctorTarget, rights: Sequence[Right]) -> list[Right]:
     turns = asyncio.Semaphore(AT_ONCE)
     async with asyncio.TaskGroup() as group:
         asked = [group.create_task(_is_granted(target, right, turns)) for right in rights]
     return [right for right, task in zip(rights, asked, strict=True) if not task.result()]
 
 
-def _to(target: Target) -> str:
+def _to(target: DoctorTarget) -> str:
     return f" to {target.subject}" if target.subject else ""
 
 
-def _rights(target: Target) -> Sequence[Right]:
+def _rights(target: DoctorTarget) -> Sequence[Right]:
     election = target.configuration.leader_election
     lease = lease_rights(election.resource_namespace, election.resource_name) if election.leader_elect else ()
     return (*cluster_rights(target.kinds, target.read_kinds), *lease, LOOKUP)
@@ -64,7 +64,7 @@ def _by_purpose(refused: list[Right]) -> Iterator[str]:
         yield f"{', '.join(map(str, rights))} (for {purpose})"
 
 
-async def _is_granted(target: Target, right: Right, turns: asyncio.Semaphore) -> bool:
+async def _is_granted(target: DoctorTarget, right: Right, turns: asyncio.Semaphore) -> bool:
     path, document = _review(target.subject, right)
     async with turns:
         try:

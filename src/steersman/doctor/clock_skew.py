@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from steersman.doctor.finding import Finding, fail, ok, warn
-from steersman.doctor.target import Target, server_time
+from steersman.doctor.target import DoctorTarget, server_time
 
 CHECK: Final = "clock"
 #: The header has whole seconds, and the answer is on its way for a while.
@@ -18,7 +18,7 @@ INTOLERABLE: Final = 60.0
 ADVICE: Final = "synchronise the clocks (NTP)"
 
 
-async def check_clock(target: Target) -> list[Finding]:
+async def check_clock(target: DoctorTarget) -> list[Finding]:
     asked = target.clock.now()
     answer = await target.get("/version")
     answered = target.clock.now()

@@ -15,11 +15,11 @@ from steersman.doctor.clock_skew import check_clock
 from steersman.doctor.finding import Finding, Level, fail, ok, warn
 from steersman.doctor.leases import check_lease
 from steersman.doctor.pods import check_instances, check_pods
-from steersman.doctor.target import Target
+from steersman.doctor.target import DoctorTarget
 from steersman.doctor.versions import check_versions
 from steersman.errors import SteersmanError
 
-Check = Callable[[Target], Awaitable[list[Finding]]]
+Check = Callable[[DoctorTarget], Awaitable[list[Finding]]]
 
 CHECKS: Final[Sequence[tuple[str, Check]]] = (
     ("versions", check_versions),
@@ -32,7 +32,7 @@ CHECKS: Final[Sequence[tuple[str, Check]]] = (
 _FORBIDDEN: Final = 403
 
 
-class Report(msgspec.Struct, frozen=True):
+class Examination(msgspec.Struct, frozen=True):
     server: str
     findings: tuple[Finding, ...]
 
@@ -55,7 +55,7 @@ class Report(msgspec.Struct, frozen=True):
         yield ", ".join(f"{count} {level}" for level, count in counts.items())
 
 
-async def examine(target: Target, server: str, configuration_fault: str = "") -> Report:
+async def examine(target: DoctorTarget, server: str, configuration_fault: str = "") -> Examination:
     """`configuration_fault`: why the configuration that was given cannot be used; the target then has the default one."""
     findings = [_configuration(configuration_fault)]
     for name, check in CHECKS:
@@ -67,7 +67,7 @@ async def examine(target: Target, server: str, configuration_fault: str = "") ->
                 findings.append(_no_connection(server, failure))
                 break
             findings.append(_not_checked(name, failure))
-    return Report(server, tuple(findings))
+    return Examination(server, tuple(findings))
 
 
 def _configuration(fault: str) -> Finding:

@@ -11,7 +11,7 @@ from steersman.api import timestamps
 from steersman.client.lease import Lease
 from steersman.config import DEFAULT_SCHEDULER_NAME
 from steersman.doctor.finding import Finding, fail, ok, warn
-from steersman.doctor.target import Target, server_time
+from steersman.doctor.target import DoctorTarget, server_time
 
 CHECK: Final = "lease"
 OTHERS: Final = "schedulers"
@@ -39,7 +39,7 @@ def seen(lease: Lease, now: float) -> SeenLease:
     return SeenLease(key, spec.holder_identity, age, float(spec.lease_duration_seconds))
 
 
-async def check_lease(target: Target) -> list[Finding]:
+async def check_lease(target: DoctorTarget) -> list[Finding]:
     election = target.configuration.leader_election
     if not election.leader_elect:
         advice = "run one replica only, or set leaderElection.leaderElect"
@@ -50,7 +50,7 @@ async def check_lease(target: Target) -> list[Finding]:
     return [_own(own, key), *_shared(target, own, key), *_rivals(target, leases, key)]
 
 
-async def scheduler_leases(target: Target) -> list[SeenLease]:
+async def scheduler_leases(target: DoctorTarget) -> list[SeenLease]:
     """The scheduler's own, and all that have "scheduler" in their names."""
     election = target.configuration.leader_election
     answer = await target.get("/version")
@@ -75,7 +75,7 @@ def _own(lease: SeenLease | None, key: str) -> Finding:
     )
 
 
-def _shared(target: Target, lease: SeenLease | None, key: str) -> list[Finding]:
+def _shared(target: DoctorTarget, lease: SeenLease | None, key: str) -> list[Finding]:
     """The lease of kube-scheduler, by a scheduler that is to run beside it."""
     beside = DEFAULT_SCHEDULER_NAME not in target.scheduler_names
     if key != KUBE_SCHEDULER or not beside or lease is None or not lease.is_fresh:
@@ -84,7 +84,7 @@ def _shared(target: Target, lease: SeenLease | None, key: str) -> list[Finding]:
     return [warn(CHECK, text, "set leaderElection.resourceName to a name of its own")]
 
 
-def _rivals(target: Target, leases: list[SeenLease], own: str) -> list[Finding]:
+def _rivals(target: DoctorTarget, leases: list[SeenLease], own: str) -> list[Finding]:
     fresh = [lease for lease in leases if lease.is_fresh and lease.key != own]
     if not fresh:
         return [ok(OTHERS, "no other scheduler holds a lease")]

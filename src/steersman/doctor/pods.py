@@ -17,7 +17,7 @@ from steersman.client.events import Event
 from steersman.config import DEFAULT_SCHEDULER_NAME
 from steersman.doctor.finding import Finding, fail, ok, warn
 from steersman.doctor.leases import KUBE_SCHEDULER, scheduler_leases
-from steersman.doctor.target import Target
+from steersman.doctor.target import DoctorTarget
 from steersman.errors import SteersmanError
 
 INSTANCES: Final = "schedulers"
@@ -27,7 +27,7 @@ UNASSIGNED: Final = "spec.nodeName="
 MANY_CHANGES: Final = 3
 
 
-async def check_instances(target: Target) -> list[Finding]:
+async def check_instances(target: DoctorTarget) -> list[Finding]:
     """A finding about each scheduler name that is configured."""
     return [judged(name, await target.events_of(name)) for name in target.scheduler_names]
 
@@ -62,7 +62,7 @@ def _moment(text: str | None) -> float:
     return timestamps.parse(text) if text else 0.0
 
 
-async def check_pods(target: Target) -> list[Finding]:
+async def check_pods(target: DoctorTarget) -> list[Finding]:
     waiting: dict[str, list[str]] = defaultdict(list)
     for pod in await target.objects(api.Pod, UNASSIGNED):
         if not pod.spec.node_name and pod.metadata.deletion_timestamp is None:
@@ -81,7 +81,7 @@ def _unserved(scheduler: str, pods: Sequence[str]) -> Finding:
     return warn(PENDING, text, "start that scheduler, add a profile of that name, or correct spec.schedulerName")
 
 
-async def _is_heard(target: Target, scheduler: str) -> bool:
+async def _is_heard(target: DoctorTarget, scheduler: str) -> bool:
     """Whether a scheduler is at work, by its events, or, the default one, by its lease."""
     if await target.events_of(scheduler):
         return True

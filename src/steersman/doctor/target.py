@@ -24,7 +24,7 @@ SECONDS = 15.0
 _PAGE = "500"
 
 
-class Target(msgspec.Struct, frozen=True):
+class DoctorTarget(msgspec.Struct, frozen=True):
     """A cluster that is examined. `subject` is the user whose rights matter, "" for the one who asks."""
 
     transport: Transport

@@ -14,7 +14,7 @@ from steersman.client import ApiError, may_be_absent
 from steersman.client.events import Event
 from steersman.client.lease import Lease
 from steersman.doctor.finding import Finding, fail, ok, warn
-from steersman.doctor.target import Target
+from steersman.doctor.target import DoctorTarget
 from steersman.framework.watching import is_custom
 
 CHECK: Final = "versions"
@@ -27,11 +27,11 @@ _WRITTEN: Final[tuple[type[api.Object], ...]] = (Event, Lease)
 _SHOWN: Final = 80
 
 
-async def check_versions(target: Target) -> list[Finding]:
+async def check_versions(target: DoctorTarget) -> list[Finding]:
     return [await _server(target), *await _kinds(target)]
 
 
-async def _server(target: Target) -> Finding:
+async def _server(target: DoctorTarget) -> Finding:
     version = (await target.document("/version", _Version)).git_version[:_SHOWN]
     found = re.match(r"v1\.([0-9]{1,4})", version)
     if found is None:
@@ -42,7 +42,7 @@ async def _server(target: Target) -> Finding:
     return warn(CHECK, f"the API server is {version}, Steersman is made for 1.{MINOR}", f"expect that {older}")
 
 
-async def _kinds(target: Target) -> list[Finding]:
+async def _kinds(target: DoctorTarget) -> list[Finding]:
     kinds = tuple(dict.fromkeys((*target.kinds, *target.read_kinds, *_WRITTEN)))
     versions = dict.fromkeys(kind.API_VERSION for kind in kinds)
     served = {version: await _resources(target, version) for version in versions}
@@ -70,7 +70,7 @@ def _groups(served: dict[str, Collection[str]]) -> str:
     return ", ".join(version for version, resources in served.items() if resources)
 
 
-async def _resources(target: Target, version: str) -> Collection[str]:
+async def _resources(target: DoctorTarget, version: str) -> Collection[str]:
     try:
         document = await target.document(f"/apis/{version}" if "/" in version else f"/api/{version}", _Resources)
     except ApiError as refusal:

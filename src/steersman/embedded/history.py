@@ -53,7 +53,7 @@ class Commit(msgspec.Struct, frozen=True, gc=False):
 
 
 @copied_attributes(_commits=shallow)
-class History:
+class WriteHistory:
     """The latest commits: at least `limit` of them, at most twice as many.
 
     Invariant: the commit at index i has the version `oldest + i + 1`.

@@ -95,7 +95,7 @@ class StoreReader:
             raise ApiReadError(NOT_SERVED.format(f"{kind.KIND} of {kind.API_VERSION}"), _NOT_FOUND)
 
 
-def _check_selectable(kind: type[api.Object], fields: Sequence[selector_text.FieldRequirement]) -> None:
+def _check_selectable(kind: type[api.Object], fields: Sequence[selector_text.FieldSelectorRequirement]) -> None:
     possible = (*_EVERYWHERE, *_SELECTABLE.get(kind, ()))
     for requirement in fields:
         if requirement.field not in possible:
@@ -103,7 +103,7 @@ def _check_selectable(kind: type[api.Object], fields: Sequence[selector_text.Fie
             raise ApiReadError(text, _BAD_REQUEST)
 
 
-def _selected(objects: Sequence[T], fields: Sequence[selector_text.FieldRequirement]) -> Iterator[T]:
+def _selected(objects: Sequence[T], fields: Sequence[selector_text.FieldSelectorRequirement]) -> Iterator[T]:
     if not fields:
         yield from objects
         return

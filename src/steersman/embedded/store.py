@@ -31,7 +31,7 @@ from steersman.clock import Clock
 from steersman.embedded.documents import Document, carried, document_of
 from steersman.embedded.errors import AlreadyExists, Conflict, Invalid, NotFound
 from steersman.embedded.finalizers import is_held_up, marked_as_deleting
-from steersman.embedded.history import ADDED, DELETED, MODIFIED, Commit, EventType, History
+from steersman.embedded.history import ADDED, DELETED, MODIFIED, Commit, EventType, WriteHistory
 from steersman.embedded.server_metadata import name_to_store, stamped, with_metadata_of_server
 from steersman.embedded.subscriptions import Listener, Subscription, Subscriptions
 from steersman.embedded.watch import Filter, Watch
@@ -89,7 +89,7 @@ class Store:
         self._admission = admission
         self._objects: dict[type[Object], dict[str, Object]] = {}
         self._version = FIRST_VERSION
-        self._history = History(history, FIRST_VERSION)
+        self._history = WriteHistory(history, FIRST_VERSION)
         self._subscriptions = Subscriptions()
         #: Called with every write before listeners are told; for those who have to miss none, as a journal on disk.
         self.journal: Callable[[Commit], None] | None = None

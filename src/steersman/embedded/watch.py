@@ -16,7 +16,7 @@ import msgspec
 
 from steersman.api import Object, ObjectMeta
 from steersman.api.selectors import Selector
-from steersman.embedded.history import ADDED, BOOKMARK, DELETED, MODIFIED, Commit, EventType, History
+from steersman.embedded.history import ADDED, BOOKMARK, DELETED, MODIFIED, Commit, EventType, WriteHistory
 
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):
@@ -44,7 +44,7 @@ class Watch:
 
     def __init__(
         self,
-        history: History,
+        history: WriteHistory,
         kinds: tuple[type[Object], ...],
         version: int,
         initial: Iterable[Object] = (),

@@ -10,7 +10,7 @@ and `pod_status` what is written about it.
 """
 
 from steersman.kubelets.behaviour import POD_ANNOTATIONS, RUN_SECONDS, behaviour, check_annotations
-from steersman.kubelets.drain import Drain, DrainRound, cordon, drain, uncordon
+from steersman.kubelets.drain import DrainRound, NodeDrain, cordon, drain, uncordon
 from steersman.kubelets.kubelets import Kubelets
 from steersman.kubelets.nodes import NODE_ANNOTATIONS
 from steersman.kubelets.policy import (
@@ -30,11 +30,11 @@ __all__ = [
     "POD_ANNOTATIONS",
     "RUN_SECONDS",
     "SANDBOX_POLICY",
-    "Drain",
     "DrainRound",
     "KubeletEvents",
     "KubeletPolicy",
     "Kubelets",
+    "NodeDrain",
     "PodSettings",
     "PolicyRule",
     "PolicySource",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draining a node as `kubectl drain` does: no new pods, and those that are there are evicted as their budgets allow.
 
-`drain` is one round; `Drain` goes on with rounds until the node is empty.
+`drain` is one round; `NodeDrain` goes on with rounds until the node is empty.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def drain(store: Store, node: str, *, grace_period_seconds: int | None = None) -
     return DrainRound(tuple(evicted), refused, tuple(terminating))
 
 
-class Drain:
+class NodeDrain:
     """Rounds until nothing is left to be evicted; ends when the node is gone or uncordoned."""
 
     def __init__(self, store: Store, timers: Timers, node: str, *, grace_period_seconds: int | None = None) -> None:

@@ -10,7 +10,7 @@ HTTPS.
 from steersman.observe.client_metrics import ClientMetrics, MeasuredTransport
 from steersman.observe.debugger import (
     Beliefs,
-    Comparison,
+    CacheComparison,
     Mismatch,
     beliefs,
     beside_scheduling,
@@ -22,7 +22,7 @@ from steersman.observe.debugger import (
 from steersman.observe.decisions import DecisionLog, DecisionRecord, explain_now
 from steersman.observe.exposition import CONTENT_TYPE, Exposition, HealthMetrics
 from steersman.observe.handled_events import HandledEvents, TimedIngest
-from steersman.observe.logs import Format, Log, ObjectRef, set_up
+from steersman.observe.logs import Log, LogFormat, ObjectRef, set_up
 from steersman.observe.measuring import Measuring
 from steersman.observe.metrics import Metrics
 from steersman.observe.pod_resources import pod_resources
@@ -30,15 +30,15 @@ from steersman.observe.pod_resources import pod_resources
 __all__ = [
     "CONTENT_TYPE",
     "Beliefs",
+    "CacheComparison",
     "ClientMetrics",
-    "Comparison",
     "DecisionLog",
     "DecisionRecord",
     "Exposition",
-    "Format",
     "HandledEvents",
     "HealthMetrics",
     "Log",
+    "LogFormat",
     "MeasuredTransport",
     "Measuring",
     "Metrics",

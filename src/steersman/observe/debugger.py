@@ -67,7 +67,7 @@ class Mismatch(msgspec.Struct, frozen=True):
         return bool(self.missed or self.redundant)
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class CacheComparison(msgspec.Struct, frozen=True):
     """The scheduler's cache and queue against the listers."""
 
     nodes: Mismatch
@@ -103,7 +103,7 @@ class Beliefs(msgspec.Struct, frozen=True):
     queued_pods: Sequence[api.Pod]
     scheduler_names: Collection[str]
 
-    async def compare(self, collect: Collect = in_slices) -> Comparison:
+    async def compare(self, collect: Collect = in_slices) -> CacheComparison:
         """Pods of other schedulers that have no node are nobody's business here; a pod whose attempt is under way is either in
         flight or assumed already."""
         names = self.scheduler_names
@@ -111,7 +111,7 @@ class Beliefs(msgspec.Struct, frozen=True):
         believed = chain(
             (record.info.uid for record in self.cached_pods), (pod.metadata.uid for pod in self.queued_pods)
         )
-        return Comparison(
+        return CacheComparison(
             nodes=difference((node.metadata.name for node in self.nodes), self.cached_nodes),
             pods=difference(await collect(concerned), set(await collect(believed))),
         )

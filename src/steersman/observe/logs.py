@@ -38,7 +38,7 @@ _LETTERS: Final = {
 }
 
 
-class Format(StrEnum):
+class LogFormat(StrEnum):
     """Values of --logging-format."""
 
     TEXT = "text"
@@ -95,11 +95,11 @@ class Silence:
 SILENCE: Final = Silence()
 
 
-def set_up(verbosity: int = 0, form: Format = Format.TEXT, stream: TextIO | None = None) -> Log:
+def set_up(verbosity: int = 0, form: LogFormat = LogFormat.TEXT, stream: TextIO | None = None) -> Log:
     """Sends everything that Steersman logs to the stream (standard error), and nowhere else. What other packages have to say
     goes where Python sends it, in the same form."""
     logger = logging.getLogger(ROOT)
-    formatter = JsonFormatter() if form is Format.JSON else TextFormatter()
+    formatter = JsonFormatter() if form is LogFormat.JSON else TextFormatter()
     handler = logging.StreamHandler(stream if stream is not None else sys.stderr)
     handler.setFormatter(formatter)
     if logging.lastResort is not None:

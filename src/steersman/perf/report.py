@@ -12,7 +12,7 @@ from typing import Final
 from steersman.perf.latencies import PERCENTILES, Latency
 from steersman.perf.measurement import Measurement
 from steersman.perf.outcomes import WorkloadOutcome, WorkloadVerdict
-from steersman.report import BarChart, Cell, Column, Figures, Report, Section, Table
+from steersman.report import BarChart, Cell, Figures, Report, ReportColumn, Section, Table
 
 _ATTEMPT: Final = "scheduler_scheduling_attempt_duration_seconds"
 _Named = tuple[str, WorkloadOutcome, Measurement]
@@ -112,15 +112,21 @@ def _attempt(measurement: Measurement, percent: int) -> float | None:
 
 
 def _measurements(measured: Sequence[_Named]) -> Table:
-    percentiles = [Column(f"p{percent}", "pods/s") for percent in PERCENTILES]
-    columns: list[Column | str] = [
+    percentiles = [ReportColumn(f"p{percent}", "pods/s") for percent in PERCENTILES]
+    columns: list[ReportColumn | str] = [
         "workload",
         "pods",
-        Column("time", "s"),
-        Column("throughput", "pods/s"),
+        ReportColumn("time", "s"),
+        ReportColumn("throughput", "pods/s"),
         *percentiles,
     ]
-    columns += [Column("CPU per pod", "ms"), Column("memory", "MiB"), Column("peak", "MiB"), "threshold", "ratio"]
+    columns += [
+        ReportColumn("CPU per pod", "ms"),
+        ReportColumn("memory", "MiB"),
+        ReportColumn("peak", "MiB"),
+        "threshold",
+        "ratio",
+    ]
     rows = [_measurement_row(name, outcome, measurement) for name, outcome, measurement in measured]
     return Table("Measurements", columns, rows)
 
@@ -142,9 +148,16 @@ def _measurement_row(name: str, outcome: WorkloadOutcome, measurement: Measureme
 
 
 def _latencies(measured: Sequence[_Named]) -> Table:
-    percentiles = [Column(f"p{percent}", "ms") for percent in PERCENTILES]
+    percentiles = [ReportColumn(f"p{percent}", "ms") for percent in PERCENTILES]
     rows = [_latency_row(name, latency) for name, _, measurement in measured for latency in measurement.latencies]
-    columns: list[Column | str] = ["workload", "metric", "labels", "number", Column("average", "ms"), *percentiles]
+    columns: list[ReportColumn | str] = [
+        "workload",
+        "metric",
+        "labels",
+        "number",
+        ReportColumn("average", "ms"),
+        *percentiles,
+    ]
     return Table("Latencies", columns, rows)
 
 

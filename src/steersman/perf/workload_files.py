@@ -42,7 +42,7 @@ class MetricSelector(_Strict, frozen=True):
     expect_lower: bool = False
 
 
-class LabelValues(_Strict, frozen=True):
+class NodeLabelValues(_Strict, frozen=True):
     label: str = ""
     values: tuple[str, ...] = ()
 
@@ -50,7 +50,7 @@ class LabelValues(_Strict, frozen=True):
 class MetricsCollector(_Strict, frozen=True):
     """The metrics that a test case wants; by name, with the labels that tell them apart."""
 
-    metrics: dict[str, tuple[LabelValues, ...] | None] = {}
+    metrics: dict[str, tuple[NodeLabelValues, ...] | None] = {}
 
 
 class Workload(_Strict, frozen=True):

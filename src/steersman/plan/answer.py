@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The answer to a planner's question: a frozen struct that is a versioned JSON document, and a report for people.
 
-Every question of this package has a function that takes a `Simulation` and gives an `Answer`. The fields of the struct are the
-fields of the document, in camel case; `apiVersion` and `kind` come before them. `schema` gives the JSON schema of a kind;
+Every question of this package has a function that takes a `Simulation` and gives a `PlanAnswer`. The fields of the struct are
+the fields of the document, in camel case; `apiVersion` and `kind` come before them. `schema` gives the JSON schema of a kind;
 those that are shipped are in `steersman/plan/schemas`.
 """
 
@@ -24,7 +24,7 @@ class Part(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     """A part of an answer: its fields in camel case."""
 
 
-class Answer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+class PlanAnswer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """An answer to a question of planners: fields of a versioned document, a sentence, rows, and sections of a report."""
 
     KIND: ClassVar[str]
@@ -64,7 +64,7 @@ class Answer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
         return {"apiVersion": API_VERSION, "kind": self.KIND, **fields, "notes": notes}
 
 
-def schema(answer: type[Answer]) -> dict[str, Any]:
+def schema(answer: type[PlanAnswer]) -> dict[str, Any]:
     """The JSON schema of the answer's document."""
     (reference,), components = msgspec.json.schema_components([answer], ref_template="#/$defs/{name}")
     own = components.pop(reference["$ref"].rpartition("/")[2])

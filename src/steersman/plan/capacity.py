@@ -18,7 +18,7 @@ import msgspec
 
 from steersman import api
 from steersman.errors import InputError
-from steersman.plan.answer import Answer, Part
+from steersman.plan.answer import Part, PlanAnswer
 from steersman.plan.pod_templates import PlannedPods, PodSource, load_pods, mixed
 from steersman.plan.utilisation import Fractions, fractions, heat_maps
 from steersman.report import BarChart, Cell, Figures, Section, Table
@@ -44,7 +44,7 @@ class Preempting(Part, frozen=True):
     message: str
 
 
-class Capacity(Answer, frozen=True, kw_only=True):
+class Capacity(PlanAnswer, frozen=True, kw_only=True):
     """How many more pods fit, of which template, where, and what limits it."""
 
     KIND: ClassVar[str] = "Capacity"

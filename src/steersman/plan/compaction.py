@@ -25,7 +25,7 @@ from steersman.errors import InputError
 from steersman.framework.pod_resources import pod_requests
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.kubelets.drain import MIRROR_POD
-from steersman.plan.answer import Answer, Part
+from steersman.plan.answer import Part, PlanAnswer
 from steersman.plan.pod_succession import DAEMON_SET, picture, successors
 from steersman.plan.utilisation import Fractions, fractions, heat_maps
 from steersman.report import Cell, Figures, Section, Table
@@ -51,7 +51,7 @@ class Move(Part, frozen=True):
     why: str
 
 
-class Compaction(Answer, frozen=True, kw_only=True):
+class Compaction(PlanAnswer, frozen=True, kw_only=True):
     """Moves that make pending pods fit or empty nodes, in their order."""
 
     KIND: ClassVar[str] = "Compaction"

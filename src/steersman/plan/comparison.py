@@ -20,7 +20,7 @@ from steersman.assembly.registry import PluginSource
 from steersman.errors import InputError
 from steersman.kubelets import PolicySource
 from steersman.kubelets.drain import MIRROR_POD
-from steersman.plan.answer import Answer, Part
+from steersman.plan.answer import Part, PlanAnswer
 from steersman.plan.inputs import ReadObject, read_objects
 from steersman.plan.measures import Measures, Places, measure, moved_between, places
 from steersman.report import Distribution, Section, Table
@@ -59,7 +59,7 @@ class Interval(Part, frozen=True):
     high: float
 
 
-class Comparison(Answer, frozen=True, kw_only=True):
+class Comparison(PlanAnswer, frozen=True, kw_only=True):
     """Configurations beside each other: a row per configuration and seed, and means with intervals."""
 
     KIND: ClassVar[str] = "Comparison"

@@ -18,7 +18,7 @@ from steersman import api
 from steersman.api.label_syntax import key_errors, value_errors
 from steersman.embedded.eviction import budgets_of
 from steersman.errors import InputError
-from steersman.plan.answer import Answer, Part
+from steersman.plan.answer import Part, PlanAnswer
 from steersman.plan.node_choice import chosen_nodes
 from steersman.plan.pod_succession import DAEMON_SET, Picture, picture, successors
 from steersman.plan.utilisation import Fractions, fractions, heat_maps
@@ -52,7 +52,7 @@ class DisruptionStep(Part, frozen=True):
     replacement: str
 
 
-class Disruption(Answer, frozen=True, kw_only=True):
+class Disruption(PlanAnswer, frozen=True, kw_only=True):
     """Where pods go when nodes are drained, lost or tainted."""
 
     #: Nothing is pending, blocked or lost because of the disruption.
@@ -158,10 +158,10 @@ class Loss(Disruption, frozen=True, kw_only=True):
     VERB: ClassVar[str] = "lost"
 
 
-class Tainting(Disruption, frozen=True, kw_only=True):
+class NodeTainting(Disruption, frozen=True, kw_only=True):
     """Where pods go when nodes are tainted."""
 
-    KIND: ClassVar[str] = "Tainting"
+    KIND: ClassVar[str] = "NodeTainting"
     VERB: ClassVar[str] = "tainted"
 
 
@@ -207,7 +207,7 @@ def lose(simulation: Simulation, nodes: Sequence[str], *, on_result: OnResult | 
 
 def taint(
     simulation: Simulation, nodes: Sequence[str], taints: Sequence[str], *, on_result: OnResult | None = None
-) -> Tainting:
+) -> NodeTainting:
     """The disruption if the nodes get the taints, `key=value:Effect` or `key:Effect`. `nodes` and `on_result` as for `drain`.
 
     Pods that do not tolerate a NoExecute taint are evicted, after as long as they tolerate it; budgets are not asked, as in a
@@ -225,7 +225,7 @@ def taint(
             kept = [known for known in present if (known.key, known.effect) not in {(t.key, t.effect) for t in added}]
             trial.patch(f"node/{name}", {"spec": {"taints": [msgspec.to_builtins(one) for one in (*kept, *added)]}})
         result = trial.run()
-        return Tainting(nodes=tuple(names), blocked={}, **_difference(trial, seen, before, result, on_result))
+        return NodeTainting(nodes=tuple(names), blocked={}, **_difference(trial, seen, before, result, on_result))
 
 
 def parse_taint(text: str) -> api.Taint:

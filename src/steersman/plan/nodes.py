@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final
 
 from steersman import api
 from steersman.errors import InputError
-from steersman.plan.answer import Answer, Part
+from steersman.plan.answer import Part, PlanAnswer
 from steersman.plan.node_planning import NodePlan, NodePlanning
 from steersman.plan.pattern_bound import NO_SOLVER
 from steersman.plan.utilisation import Fractions, fractions, heat_maps
@@ -58,10 +58,10 @@ class SearchEffort(Part, frozen=True):
     rounds: int
 
 
-class Nodes(Answer, frozen=True, kw_only=True):
+class NodesAnswer(PlanAnswer, frozen=True, kw_only=True):
     """How many nodes of which pool come and go, what that costs, and what no plan can cost less than."""
 
-    KIND: ClassVar[str] = "Nodes"
+    KIND: ClassVar[str] = "NodesAnswer"
 
     #: pool → nodes to add.
     add: dict[str, int]
@@ -156,7 +156,7 @@ def nodes(
     time_limit: float | None = None,
     on_result: Callable[[Result], object] | None = None,
     on_nodes: Callable[[list[api.Node]], object] | None = None,
-) -> Nodes:
+) -> NodesAnswer:
     """How many nodes of the pools to add to the cluster of the simulation, which stays as it is, so that all its pods fit.
 
     `pools` are a file or a document of kind NodePools. With `remove`, existing nodes of the pools may go too, if all pods on
@@ -183,13 +183,13 @@ def nodes(
     return _answer(simulation, loaded, found)
 
 
-def _answer(simulation: Simulation, pools: NodePools, found: NodePlan) -> Nodes:
+def _answer(simulation: Simulation, pools: NodePools, found: NodePlan) -> NodesAnswer:
     before = simulation.cluster.objects(api.Node).values()
     gone = set(found.removed)
     after = [*(node for node in before if node.metadata.name not in gone), *found.new_nodes]
     bound = found.bound
     lower = None if bound.lower is None or bound.is_infeasible else round(bound.lower, 9)
-    return Nodes(
+    return NodesAnswer(
         add=found.counts,
         remove=found.removed,
         cost=found.cost,

@@ -24,7 +24,7 @@ import msgspec
 from steersman.plan.packing import Packing
 
 if TYPE_CHECKING:
-    from steersman.plan.pattern_programs import Duals, Pattern
+    from steersman.plan.pattern_programs import Duals, PackingPattern
 
 NO_SOLVER: Final = "no lower bound: the solver is not installed; pip install 'steersman[plan]'"
 MOST_ROUNDS: Final = 500
@@ -66,7 +66,7 @@ class _ColumnGeneration:
         self._packing = packing
         self._master = Master(packing)
         self._knapsacks = [Knapsack(packing, index) for index in range(len(packing.kinds))]
-        self._known: set[Pattern] = set()
+        self._known: set[PackingPattern] = set()
         self._rounds = 0
 
     def solve(self) -> Bound:
@@ -83,7 +83,7 @@ class _ColumnGeneration:
                 break
         return self._answer(best)
 
-    def _add(self, patterns: Iterator[Pattern]) -> bool:
+    def _add(self, patterns: Iterator[PackingPattern]) -> bool:
         """Whether one of them was new."""
         before = len(self._known)
         for pattern in patterns:
@@ -133,16 +133,16 @@ def rounded_up(cost: float, packing: Packing) -> float:
     return float(math.ceil(Fraction(max(cost, 0.0)) / unit) * unit)
 
 
-def _first_patterns(packing: Packing) -> Iterator[Pattern]:
+def _first_patterns(packing: Packing) -> Iterator[PackingPattern]:
     """For each kind of node the empty pattern, and as many pods of a single class as fit."""
-    from steersman.plan.pattern_programs import Pattern
+    from steersman.plan.pattern_programs import PackingPattern
 
     for index, kind in enumerate(packing.kinds):
-        yield Pattern(index)
+        yield PackingPattern(index)
         for number in sorted(kind.classes):
             most = packing.most_on(kind, number)
             if most:
-                yield Pattern(index, ((number, most),))
+                yield PackingPattern(index, ((number, most),))
 
 
 def _farley_scale(duals: Duals, values: Sequence[float]) -> float:

@@ -39,7 +39,7 @@ KNAPSACK_OPTIONS: Final[Mapping[str, float | bool]] = {
 """To the optimum, without the machinery for large programs: a third of the time for a few dozen classes."""
 
 
-class Pattern(msgspec.Struct, frozen=True):
+class PackingPattern(msgspec.Struct, frozen=True):
     """Pods on one node of a kind: class and number."""
 
     kind: int
@@ -92,7 +92,7 @@ class Knapsack:
                 solver.addRow(-highspy.kHighsInf, 1.0, len(positions), np.array(positions), np.array(shares))
         solver.changeObjectiveSense(highspy.ObjSense.kMaximize)
 
-    def best(self, prices: Sequence[float], cost: float) -> tuple[float, Pattern | None]:
+    def best(self, prices: Sequence[float], cost: float) -> tuple[float, PackingPattern | None]:
         """The most that any pattern is worth, and the best pattern if it is worth more than the node costs."""
         if not self._classes:
             return 0.0, None
@@ -108,7 +108,7 @@ class Knapsack:
             return limit, None
         numbers = [round(value) for value in self._solver.getSolution().col_value]
         pods = tuple((number, times) for number, times in zip(self._classes, numbers, strict=True) if times)
-        return limit, Pattern(self._index, pods)
+        return limit, PackingPattern(self._index, pods)
 
 
 class Master:
@@ -142,9 +142,9 @@ class Master:
                 entries = {row: share for row, share in zip(rows, shares, strict=True) if share}
                 self._column(0.0, float(most), {self._class_rows[number]: 1.0, **entries})
         self._first_pattern = self._solver.getNumCol()
-        self._patterns: list[Pattern] = []
+        self._patterns: list[PackingPattern] = []
 
-    def add(self, pattern: Pattern) -> None:
+    def add(self, pattern: PackingPattern) -> None:
         kind = self._packing.kinds[pattern.kind]
         entries = {self._class_rows[number]: float(times) for number, times in pattern.pods}
         self._column(kind.price, highspy.kHighsInf, {**entries, **self._limit_entries(pattern.kind, kind)})

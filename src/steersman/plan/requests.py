@@ -21,11 +21,11 @@ from steersman.controllers.controller import controller_of
 from steersman.explain.amounts import amount
 from steersman.framework.pod_resources import pod_requests
 from steersman.ingest.handlers import FINISHED_PHASES
-from steersman.plan.answer import Answer, Part
+from steersman.plan.answer import Part, PlanAnswer
 from steersman.plan.comparison import unplaced
 from steersman.plan.inputs import ReadObject, read_objects
 from steersman.plan.measures import Measures, measure
-from steersman.plan.usage import Container, Usage
+from steersman.plan.usage import ContainerName, Usage
 from steersman.plan.utilisation import Fractions, fractions, heat_maps
 from steersman.report import Cell, Figures, Section, Table
 from steersman.sim import Result, Simulation
@@ -52,7 +52,7 @@ class Changed(Part, frozen=True):
     memory_after: int
 
 
-class Requests(Answer, frozen=True, kw_only=True):
+class Requests(PlanAnswer, frozen=True, kw_only=True):
     """The cluster as it is beside one whose pods ask for what they use."""
 
     KIND: ClassVar[str] = "Requests"
@@ -184,7 +184,7 @@ class _Changes:
     def __init__(self, objects: Iterable[ReadObject], usage: Usage, factor: float) -> None:
         self._usage = usage
         self._factor = factor
-        self._used: set[Container] = set()
+        self._used: set[ContainerName] = set()
         self.missing: list[str] = []
         objects = list(objects)
         #: Workloads by uid, for the way from a pod to the Deployment of its ReplicaSet.
@@ -240,16 +240,16 @@ class _Changes:
     def _of_pod(self, pod: api.Pod, names: Sequence[str]) -> dict[str, Mapping[str, float]]:
         """By container, what the file says about this very pod."""
         namespace = pod.metadata.namespace or "default"
-        return self._looked_up(names, lambda name: Container(namespace, pod.metadata.name, "", "", name))
+        return self._looked_up(names, lambda name: ContainerName(namespace, pod.metadata.name, "", "", name))
 
     def _of_workload(self, owner: Owner, names: Sequence[str]) -> dict[str, Mapping[str, float]]:
         """By container, what the file says about the workload, else the greatest usage of its pods."""
         namespace, kind, workload = owner
-        told = self._looked_up(names, lambda name: Container(namespace, "", kind, workload, name))
-        told = told or self._looked_up(names, lambda name: Container(namespace, "", "", workload, name))
+        told = self._looked_up(names, lambda name: ContainerName(namespace, "", kind, workload, name))
+        told = told or self._looked_up(names, lambda name: ContainerName(namespace, "", "", workload, name))
         return told or dict(self._of_siblings.get(owner, {}))
 
-    def _looked_up(self, names: Sequence[str], row: Callable[[str], Container]) -> dict[str, Mapping[str, float]]:
+    def _looked_up(self, names: Sequence[str], row: Callable[[str], ContainerName]) -> dict[str, Mapping[str, float]]:
         found: dict[str, Mapping[str, float]] = {}
         for name in names:
             rows = [row(name), row("")] if len(names) == 1 else [row(name)]

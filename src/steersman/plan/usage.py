@@ -35,7 +35,7 @@ PAUSE: Final = "POD"
 """The name that cAdvisor gives to the container that holds a pod together."""
 
 
-class Container(NamedTuple):
+class ContainerName(NamedTuple):
     """A container of a pod, or of all pods of a workload."""
 
     namespace: str
@@ -52,7 +52,7 @@ class Container(NamedTuple):
         return f"{self.namespace}/{name}" + (f" container {self.container}" if self.container else "")
 
 
-Usage = Mapping[Container, Mapping[str, float]]
+Usage = Mapping[ContainerName, Mapping[str, float]]
 """container → resource → cores or bytes."""
 
 
@@ -76,7 +76,7 @@ def read_usage(
         raise InputError("is no percentile", value=percentile, hint="use a number above 0, up to 100")
     rows = iter(lines)
     places = _places(next(rows, []), file, columns or {})
-    samples: dict[Container, dict[str, list[float]]] = {}
+    samples: dict[ContainerName, dict[str, list[float]]] = {}
     above = ("", "", "")
     for number, row in enumerate(rows, 2):
         if not any(cell.strip() for cell in row):
@@ -125,16 +125,16 @@ def _listed(header: Sequence[str]) -> str:
     return f"columns are: {', '.join(header)}"
 
 
-def _container(cells: Mapping[str, str], above: tuple[str, str, str], file: str, line: int) -> Container:
+def _container(cells: Mapping[str, str], above: tuple[str, str, str], file: str, line: int) -> ContainerName:
     container = cells.get("container", "")
     if "pod" in cells:
         if not cells["pod"]:
             raise InputError("is missing", file=file, line=line, field="pod", hint="every row names a pod")
-        return Container(cells.get("namespace") or "default", cells["pod"], "", "", container)
+        return ContainerName(cells.get("namespace") or "default", cells["pod"], "", "", container)
     namespace, kind, workload = above
     if not workload:
         raise InputError("is missing", file=file, line=line, field="name", hint="the first row names a workload")
-    return Container(namespace or "default", "", kind, workload, container)
+    return ContainerName(namespace or "default", "", kind, workload, container)
 
 
 def _amount(text: str, resource: str, file: str, line: int) -> float | None:

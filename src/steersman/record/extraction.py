@@ -17,7 +17,7 @@ import msgspec
 from steersman import api
 from steersman.api import codec
 from steersman.assembly import AttemptObserver
-from steersman.conformance.scenarios import Replay as ScenarioReplay
+from steersman.conformance.scenarios import ScenarioReplay as ScenarioReplay
 from steersman.cycle.decision import Decision, Failed, Scheduled, Unschedulable
 from steersman.errors import InputError
 from steersman.explain import Outcome

@@ -11,12 +11,12 @@ from steersman.framework.pod_info import PodInfo
 from steersman.kept import Kept
 
 
-class Call(Protocol):
+class PluginCall(Protocol):
     @property
     def plugin(self) -> object: ...
 
 
-CallT = TypeVar("CallT", bound=Call)
+CallT = TypeVar("CallT", bound=PluginCall)
 
 _MOST_SHAPES = 1 << 10
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 
-class PodInPreBind:
+class PreBindWork:
     """One pod. Either it is cancelled, or its PreBind work is over; whatever comes first holds."""
 
     __slots__ = ("_is_over", "_on_cancel", "cancelled_by")
@@ -46,16 +46,16 @@ class PodsInPreBind:
     """All of them, by uid."""
 
     def __init__(self) -> None:
-        self._pods: dict[str, PodInPreBind] = {}
+        self._pods: dict[str, PreBindWork] = {}
 
-    def add(self, uid: str) -> PodInPreBind:
-        pod = self._pods[uid] = PodInPreBind()
+    def add(self, uid: str) -> PreBindWork:
+        pod = self._pods[uid] = PreBindWork()
         return pod
 
     def remove(self, uid: str) -> None:
         self._pods.pop(uid, None)
 
-    def get(self, uid: str) -> PodInPreBind | None:
+    def get(self, uid: str) -> PreBindWork | None:
         return self._pods.get(uid)
 
     def __len__(self) -> int:

@@ -18,7 +18,7 @@ TIMED_OUT = "rejected due to timeout after waiting {} at plugin {}"
 _NANOSECONDS = 1_000_000_000
 
 
-class WaitingPod:
+class PodAtPermit:
     """One pod, the plugins it still waits for, and the verdict once there is one."""
 
     __slots__ = ("_on_verdict", "node_name", "pending", "pod", "verdict")
@@ -72,18 +72,18 @@ class WaitingPods:
     """All waiting pods of a scheduler, by uid."""
 
     def __init__(self) -> None:
-        self._pods: dict[str, WaitingPod] = {}
+        self._pods: dict[str, PodAtPermit] = {}
 
-    def add(self, waiting: WaitingPod) -> None:
+    def add(self, waiting: PodAtPermit) -> None:
         self._pods[waiting.pod.uid] = waiting
 
     def remove(self, uid: str) -> None:
         self._pods.pop(uid, None)
 
-    def get(self, uid: str) -> WaitingPod | None:
+    def get(self, uid: str) -> PodAtPermit | None:
         return self._pods.get(uid)
 
-    def __iter__(self) -> Iterator[WaitingPod]:
+    def __iter__(self) -> Iterator[PodAtPermit]:
         return iter(list(self._pods.values()))
 
     def __len__(self) -> int:

@@ -16,7 +16,7 @@ import yaml
 
 from steersman import api
 from steersman.api import codec
-from steersman.api.documents import Place, find_objects
+from steersman.api.documents import SourcePlace, find_objects
 from steersman.apiserver.catalog import Catalog
 from steersman.embedded import Document, NotFound, Store
 from steersman.errors import InputError
@@ -80,7 +80,7 @@ class ClusterFiles:
             if kind.KIND not in PASSING
             for document in self._store.documents(kind).values()
         )
-        users = (FoundDocument(document, Place("", 1)) for document in found if not is_default(document))
+        users = (FoundDocument(document, SourcePlace("", 1)) for document in found if not is_default(document))
         return (one.document for one in in_order(users))
 
     # -- in ----------------------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class ClusterFiles:
     async def reset(self) -> int:
         """Back to the objects of the beginning; how many were deleted."""
         deleted = await self.empty()
-        await self.stored([FoundDocument(document, Place(IMPORTED, 1)) for document in self._beginning])
+        await self.stored([FoundDocument(document, SourcePlace(IMPORTED, 1)) for document in self._beginning])
         return deleted
 
     async def empty(self) -> int:
@@ -188,7 +188,7 @@ def _in_snapshot(body: bytes) -> Iterator[FoundDocument]:
         for number, item in enumerate(items, 1):
             if not isinstance(item, dict):
                 raise InputError("is no object", file=IMPORTED, field=f"{name}[{number - 1}]")
-            yield FoundDocument({**item, "apiVersion": api_version, "kind": kind}, Place(IMPORTED, 1, number))
+            yield FoundDocument({**item, "apiVersion": api_version, "kind": kind}, SourcePlace(IMPORTED, 1, number))
 
 
 def _written(document: Document) -> Document:

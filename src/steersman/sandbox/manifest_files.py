@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from steersman import api
 from steersman.api import codec
-from steersman.api.documents import Place
+from steersman.api.documents import SourcePlace
 from steersman.api.field_check import FieldCheck, Validation
 from steersman.api.manifests import find_all
 from steersman.apiserver.catalog import Catalog
@@ -29,7 +29,7 @@ class FoundDocument(NamedTuple):
     """An object as a file has it; `apiVersion` and `kind` are filled in where its list says them."""
 
     document: Document
-    place: Place
+    place: SourcePlace
 
 
 def read_documents(

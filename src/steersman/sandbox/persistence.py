@@ -146,7 +146,7 @@ class ClusterData:
         return None if row is None else bytes(row[0])
 
 
-class Journal:
+class WriteJournal:
     """Writes what a store commits to disk, in the background. `failed` is called if that is no longer possible."""
 
     def __init__(self, store: Store, data: ClusterData, failed: Callable[[Exception], None]) -> None:

@@ -57,7 +57,7 @@ from steersman.sandbox.heap import keep_collections_short
 from steersman.sandbox.manifest_files import create_all
 from steersman.sandbox.nodes import create_nodes, default_template, read_template
 from steersman.sandbox.options import NO_SCHEDULER, SandboxOptions
-from steersman.sandbox.persistence import ClusterData, Journal, RestoredCluster
+from steersman.sandbox.persistence import ClusterData, RestoredCluster, WriteJournal
 from steersman.sandbox.scheduling import (
     DrivenScheduler,
     ReplaceableScheduler,
@@ -129,7 +129,7 @@ async def _running(
     make_credentials = partial(new_credentials, options.bind_address)
     credentials = make_credentials() if data is None else data.credentials(make_credentials)
     failure = asyncio.get_running_loop().create_future()
-    journal = None if data is None else Journal(store, data, failure.set_exception)
+    journal = None if data is None else WriteJournal(store, data, failure.set_exception)
     durable = in_memory if journal is None else journal.durable
     sockets = _sockets(options, data)
     port = int(sockets[0].getsockname()[1])

@@ -10,7 +10,7 @@ and `generators`; `measurements` and `expectations` are what comes of it.
 
 from steersman.scenario.document import ScenarioDocument
 from steersman.scenario.execution import run_scenario
-from steersman.scenario.expectations import Check
+from steersman.scenario.expectations import CheckedExpectation
 from steersman.scenario.loading import Scenario, ScenarioSource, load_scenario
 from steersman.scenario.measurements import MEASURES
 from steersman.scenario.result import Milestone, ScenarioResult
@@ -18,7 +18,7 @@ from steersman.scenario.schema import json_schema
 
 __all__ = [
     "MEASURES",
-    "Check",
+    "CheckedExpectation",
     "Milestone",
     "Scenario",
     "ScenarioDocument",

@@ -40,7 +40,7 @@ class Expectation(msgspec.Struct, frozen=True):
         return all(OPERATORS[sign](value, bound) for sign, bound in self.comparisons)
 
 
-class Check(msgspec.Struct, frozen=True, rename="camel"):
+class CheckedExpectation(msgspec.Struct, frozen=True, rename="camel"):
     """An expectation and what came of it."""
 
     measure: str
@@ -54,9 +54,9 @@ def parse_expectations(said: Mapping[str, int | float | str]) -> list[Expectatio
     return [_parsed(name, value) for name, value in said.items()]
 
 
-def checks(expectations: list[Expectation], numbers: Mapping[str, float]) -> list[Check]:
+def checks(expectations: list[Expectation], numbers: Mapping[str, float]) -> list[CheckedExpectation]:
     return [
-        Check(each.measure, each.text, numbers[each.measure], each.is_met(numbers[each.measure]))
+        CheckedExpectation(each.measure, each.text, numbers[each.measure], each.is_met(numbers[each.measure]))
         for each in expectations
     ]
 

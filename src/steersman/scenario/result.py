@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from steersman.scenario.expectations import Check
+from steersman.scenario.expectations import CheckedExpectation
 from steersman.sim import Result, Simulation
 
 MilestoneSource: TypeAlias = Literal["timeline", "generator", "autoscaler", "stop"]
@@ -35,7 +35,7 @@ class ScenarioResult(Result):
     #: By name, as in `measurements.MEASURES`; those that the scenario asks for.
     numbers: Mapping[str, float]
     #: What was expected, in the order of the document.
-    checks: Sequence[Check]
+    checks: Sequence[CheckedExpectation]
     #: The simulation as the scenario left it, to look at or to go on with; not there after pickling.
     simulation: Simulation
 
@@ -49,7 +49,7 @@ class ScenarioResult(Result):
         seed: int,
         milestones: Sequence[Milestone],
         numbers: Mapping[str, float],
-        checks: Sequence[Check],
+        checks: Sequence[CheckedExpectation],
         simulation: Simulation,
     ) -> ScenarioResult:
         """The result of the simulation, and what the scenario adds."""

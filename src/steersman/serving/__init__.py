@@ -12,7 +12,7 @@ from steersman.serving.api_reviews import ApiReviews
 from steersman.serving.client_certificates import CertificateUsers, ClientAuthorities, ProxyHeaders
 from steersman.serving.connections import ConnectionLimits
 from steersman.serving.endpoints import Ask, Decisions, Endpoints, SchedulingLoopBusy, ask_here
-from steersman.serving.health import HANDLERS_NOT_SYNCED, PING, SHUTTING_DOWN, Check, Health
+from steersman.serving.health import HANDLERS_NOT_SYNCED, PING, SHUTTING_DOWN, Health, HealthCheck
 from steersman.serving.listener import DEFAULT_PORT, Listen, bound_sockets
 from steersman.serving.scheduler_endpoints import Listers, beliefs_beside, scheduler_endpoints
 from steersman.serving.server import Server
@@ -31,12 +31,12 @@ __all__ = [
     "Ask",
     "Certificate",
     "CertificateUsers",
-    "Check",
     "ClientAuthorities",
     "ConnectionLimits",
     "Decisions",
     "Endpoints",
     "Health",
+    "HealthCheck",
     "Listen",
     "Listers",
     "ProxyHeaders",

@@ -179,7 +179,7 @@ class Reviewed(Generic[T]):
     """Answers of one kind of review: kept for a while, asked for once by all who want to know the same at the same time."""
 
     def __init__(self, clock: Clock, options: AccessOptions) -> None:
-        self._kept: Kept[T] = Kept(clock)
+        self._kept: KeptVerdicts[T] = KeptVerdicts(clock)
         self._budget = ReviewBudget(clock, options.rates)
         self._seconds = options.review_seconds
         self._under_way: dict[Hashable, asyncio.Future[T]] = {}
@@ -229,7 +229,7 @@ class OpenPaths:
         return relative in self._exact or relative.startswith(self._prefixes)
 
 
-class Kept(msgspec.Struct, Generic[T]):
+class KeptVerdicts(msgspec.Struct, Generic[T]):
     """Answers that are good for some seconds. Bounded: who sends many different tokens only loses the memory of others."""
 
     clock: Clock

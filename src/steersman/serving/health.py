@@ -20,12 +20,12 @@ HANDLERS_NOT_SYNCED: Final = "handlers are not fully synchronized"
 SHUTTING_DOWN: Final = "process is shutting down"
 
 
-class Check(msgspec.Struct, frozen=True):
+class HealthCheck(msgspec.Struct, frozen=True):
     name: str
     probe: Probe
 
 
-PING: Final = Check("ping", lambda: "")
+PING: Final = HealthCheck("ping", lambda: "")
 
 
 #: Told of every check of a summary: the path, the check's name, and whether it failed.
@@ -48,7 +48,7 @@ class HealthAnswer(msgspec.Struct, frozen=True):
 class Health:
     """The checks behind one path. Without any, there is one that always succeeds."""
 
-    def __init__(self, name: str, checks: Iterable[Check] = (), on_check: OnCheck = _ignore) -> None:
+    def __init__(self, name: str, checks: Iterable[HealthCheck] = (), on_check: OnCheck = _ignore) -> None:
         #: As in the path: `readyz`.
         self.name = name
         self.checks = tuple(checks) or (PING,)
@@ -75,15 +75,15 @@ class Health:
             return HealthAnswer(HTTPStatus.INTERNAL_SERVER_ERROR, f"internal server error: {reason}\n")
         return HealthAnswer(HTTPStatus.OK, "ok")
 
-    def _ask(self, check: Check) -> str:
+    def _ask(self, check: HealthCheck) -> str:
         reason = check.probe()
         self._on_check(self.name, check.name, bool(reason))
         return reason
 
-    def _asked(self, excluded: Collection[str]) -> Iterator[Check]:
+    def _asked(self, excluded: Collection[str]) -> Iterator[HealthCheck]:
         return (check for check in self.checks if check.name not in excluded)
 
-    def _line(self, check: Check, excluded: Collection[str], failures: Collection[str]) -> str:
+    def _line(self, check: HealthCheck, excluded: Collection[str], failures: Collection[str]) -> str:
         if check.name in excluded:
             return f"[+]{check.name} excluded: ok\n"
         return f"[-]{check.name} failed: reason withheld\n" if check.name in failures else f"[+]{check.name} ok\n"

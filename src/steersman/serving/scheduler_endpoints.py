@@ -32,7 +32,7 @@ from steersman.observe import (
     queue_text,
 )
 from steersman.serving.endpoints import Ask, Decisions, Endpoints, ProcessFacts, ask_here
-from steersman.serving.health import Check, Health
+from steersman.serving.health import Health, HealthCheck
 
 CLEAN = "The cache agrees with the listers.\n"
 
@@ -56,9 +56,9 @@ def scheduler_endpoints(
     exposition: Exposition,
     decisions: DecisionLog,
     listers: Listers,
-    healthz: Iterable[Check] = (),
-    readyz: Iterable[Check] = (),
-    livez: Iterable[Check] = (),
+    healthz: Iterable[HealthCheck] = (),
+    readyz: Iterable[HealthCheck] = (),
+    livez: Iterable[HealthCheck] = (),
     ask: Ask = ask_here,
     flags: Mapping[str, str] | None = None,
 ) -> Endpoints:

@@ -8,19 +8,19 @@
 disagreement are told apart is in docs/adr/0039-a-shadow-tells-why.md.
 """
 
-from steersman.shadow.comparison import API_VERSION, Comparison, ComparisonClass, DecisionKind
+from steersman.shadow.comparison import API_VERSION, ComparisonClass, DecisionComparison, DecisionKind
 from steersman.shadow.differences import DifferenceWriter
-from steersman.shadow.follower import ClusterSnapshot, ShadowFollower
+from steersman.shadow.follower import DecisionMoment, ShadowFollower
 from steersman.shadow.program import Shadow, ShadowOptions, ShadowScreen
 from steersman.shadow.report import shadow_report
 from steersman.shadow.summary import ShadowSummary
 
 __all__ = [
     "API_VERSION",
-    "ClusterSnapshot",
-    "Comparison",
     "ComparisonClass",
+    "DecisionComparison",
     "DecisionKind",
+    "DecisionMoment",
     "DifferenceWriter",
     "Shadow",
     "ShadowFollower",

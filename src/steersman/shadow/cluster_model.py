@@ -33,7 +33,7 @@ from steersman.preemption import DefaultPreemption, PreemptionReport
 from steersman.preemption.dry_run import FullSearch
 from steersman.rng import SeededRng
 from steersman.runtime.profile import Profile
-from steersman.shadow.placement import Placement
+from steersman.shadow.placement import PlacementScores
 
 logger = logging.getLogger(__name__)
 _replace = msgspec.structs.replace
@@ -41,7 +41,7 @@ _replace = msgspec.structs.replace
 ALL_NODES: Final = 100
 
 
-class Change(msgspec.Struct, frozen=True, eq=False):
+class WatchChange(msgspec.Struct, frozen=True, eq=False):
     """An event of the watch: an object before and after it; None: it was not there, or is gone."""
 
     #: Monotonic seconds, and seconds since the epoch.
@@ -100,10 +100,10 @@ class ClusterModel:
 
     # -- what happens ------------------------------------------------------------------------------------------------
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: WatchChange) -> None:
         self._put(change.old, change.new)
 
-    def take_back(self, change: Change) -> None:
+    def take_back(self, change: WatchChange) -> None:
         self._put(change.new, change.old)
 
     def _put(self, before: api.Object | None, after: api.Object | None) -> None:
@@ -147,9 +147,9 @@ class ClusterModel:
         assert isinstance(evaluation, ColumnarEvaluation)
         return evaluation
 
-    def placement(self, pod: api.Pod, node: str) -> Placement:
+    def placement(self, pod: api.Pod, node: str) -> PlacementScores:
         """The pod's node beside all nodes. CycleAborted when a plugin is broken."""
-        return Placement(self.evaluate(pod), self.scheduler.cache.nodes, node)
+        return PlacementScores(self.evaluate(pod), self.scheduler.cache.nodes, node)
 
     @property
     def node_count(self) -> int:

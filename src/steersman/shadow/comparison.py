@@ -55,7 +55,7 @@ class PluginDifference(_ShadowPart, frozen=True, omit_defaults=False):
     ours: int
 
 
-class ScoreDifference(_ShadowPart, frozen=True):
+class ComparedScores(_ShadowPart, frozen=True):
     """The other scheduler's node beside our best one, by our totals."""
 
     #: The total of the other scheduler's node; None: it does not fit here.
@@ -92,7 +92,7 @@ class SearchEvidence(_ShadowPart, frozen=True, omit_defaults=False):
     chance: float | None = None
 
 
-class Comparison(_ShadowPart, frozen=True):
+class DecisionComparison(_ShadowPart, frozen=True):
     """One decision of the other scheduler, and ours on the same pod."""
 
     pod: str
@@ -114,7 +114,7 @@ class Comparison(_ShadowPart, frozen=True):
     #: The messages on a pod that fits nowhere.
     their_message: str = ""
     our_message: str = ""
-    scores: ScoreDifference | None = None
+    scores: ComparedScores | None = None
     search: SearchEvidence | None = None
     #: Events that the other scheduler had seen earlier or later than we.
     events: tuple[str, ...] = ()

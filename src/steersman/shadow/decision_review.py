@@ -15,7 +15,7 @@ from steersman import api
 from steersman.engine.columnar import ColumnarEvaluation
 from steersman.preemption import PreemptionReport
 from steersman.shadow.cluster_model import ClusterModel
-from steersman.shadow.comparison import ComparisonClass, ScoreDifference, SearchEvidence
+from steersman.shadow.comparison import ComparedScores, ComparisonClass, SearchEvidence
 from steersman.shadow.node_search import (
     SearchCourse,
     SearchMatch,
@@ -23,14 +23,14 @@ from steersman.shadow.node_search import (
     chance_of_missing_chunks,
     feasible_nodes_to_find,
 )
-from steersman.shadow.placement import Placement
+from steersman.shadow.placement import PlacementScores
 from steersman.shadow.search_odds import LEAST_CHANCE, SearchOdds, chance_of_missing
 
 #: Of preemptions: kube-scheduler looks at so many nodes at least before it picks one (DefaultPreemptionArgs).
 _FEWEST_CANDIDATES: Final = 100
 
 
-class Finding(msgspec.Struct, frozen=True):
+class DecisionFinding(msgspec.Struct, frozen=True):
     """The explanation of a decision, or (a disagreement) that there is none."""
 
     comparison_class: ComparisonClass
@@ -38,7 +38,7 @@ class Finding(msgspec.Struct, frozen=True):
     our_node: str = ""
     ties: int = 0
     feasible_nodes: int = 0
-    scores: ScoreDifference | None = None
+    scores: ComparedScores | None = None
     search: SearchEvidence | None = None
     our_message: str = ""
     events: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class DecisionReview:
 
     # -- bindings ----------------------------------------------------------------------------------------------------
 
-    def by_all_nodes(self, placement: Placement) -> Finding | None:
+    def by_all_nodes(self, placement: PlacementScores) -> DecisionFinding | None:
         """The finding that the node is a best one of all; None: it is not."""
         if not placement.is_best:
             return None
@@ -72,7 +72,7 @@ class DecisionReview:
             evidence = "the only node that fits" if fitting == 1 else f"the best of {fitting:,} nodes that fit"
         return _placed(ComparisonClass.SAME, evidence, placement)
 
-    def by_search(self, pod: api.Pod, placement: Placement) -> Finding | None:
+    def by_search(self, pod: api.Pod, placement: PlacementScores) -> DecisionFinding | None:
         """The finding that the node is a best one of those that the search came to; None: it is not, or all were looked at."""
         if placement.total is None or placement.is_best or not self._is_sampled(pod, placement.evaluation):
             return None
@@ -90,7 +90,7 @@ class DecisionReview:
             match=match,
         )
 
-    def _by_odds(self, pod: api.Pod, placement: Placement) -> Finding | None:
+    def _by_odds(self, pod: api.Pod, placement: PlacementScores) -> DecisionFinding | None:
         """The finding where the order of a search is not known: whether chance may have kept better nodes out of it."""
         chance = self._chance_of_missing(pod, placement)
         if chance < LEAST_CHANCE or self.odds.are_off:
@@ -104,18 +104,18 @@ class DecisionReview:
         search = msgspec.structs.replace(self._no_search(pod, better), chance=chance)
         return msgspec.structs.replace(found, scores=placement.difference(), search=search)
 
-    def _chance_of_missing(self, pod: api.Pod, placement: Placement) -> float:
+    def _chance_of_missing(self, pod: api.Pod, placement: PlacementScores) -> float:
         if self.knows_order:
             return chance_of_missing_chunks(placement, self._model.search_order(), self._wanted(pod))
         return chance_of_missing(placement.feasible_count, self._wanted(pod), len(placement.better_rows))
 
-    def with_search(self, pod: api.Pod, placement: Placement, found: Finding) -> Finding:
+    def with_search(self, pod: api.Pod, placement: PlacementScores, found: DecisionFinding) -> DecisionFinding:
         """The finding with the searches that go with it, for `follow`, whatever the model is like by then."""
         if found.match is not None or not self.knows_order or not self._is_sampled(pod, placement.evaluation):
             return found
         return msgspec.structs.replace(found, match=self._match(pod, placement))
 
-    def unexplained(self, pod: api.Pod, placement: Placement) -> Finding:
+    def unexplained(self, pod: api.Pod, placement: PlacementScores) -> DecisionFinding:
         """The finding on a binding that neither chance nor timing explains."""
         scores = placement.difference()
         found = _placed(ComparisonClass.DISAGREEMENT, _difference_sentence(placement, scores), placement)
@@ -130,7 +130,7 @@ class DecisionReview:
         search = self._no_search(pod, len(placement.better_rows)) if is_sampled else None
         return msgspec.structs.replace(found, scores=scores, our_message=message, search=search)
 
-    def follow(self, pod: api.Pod, placement: Placement, found: Finding) -> None:
+    def follow(self, pod: api.Pod, placement: PlacementScores, found: DecisionFinding) -> None:
         """Takes note of the search that the other scheduler made for the pod: the next one begins where it ended."""
         evaluation = placement.evaluation
         if evaluation.nominated_path:
@@ -154,7 +154,7 @@ class DecisionReview:
             self.odds.add(placement.is_best, match.chance_of_any(placement.best_positions(match.windows.order)))
             self.tracker.follow(match)
 
-    def _chance_that_none_is_best(self, pod: api.Pod, placement: Placement) -> float:
+    def _chance_that_none_is_best(self, pod: api.Pod, placement: PlacementScores) -> float:
         return chance_of_missing(placement.feasible_count, self._wanted(pod), placement.ties)
 
     def _is_sampled(self, pod: api.Pod, evaluation: ColumnarEvaluation) -> bool:
@@ -166,7 +166,7 @@ class DecisionReview:
     def _wanted(self, pod: api.Pod) -> int:
         return feasible_nodes_to_find(self._model.percentage_of_nodes_to_score(pod), self._model.node_count)
 
-    def _match(self, pod: api.Pod, placement: Placement) -> SearchMatch | None:
+    def _match(self, pod: api.Pod, placement: PlacementScores) -> SearchMatch | None:
         return self.tracker.match(placement, self._model.search_order(), self._wanted(pod))
 
     def _no_search(self, pod: api.Pod, better: int) -> SearchEvidence:
@@ -196,7 +196,7 @@ class DecisionReview:
 
     # -- pods without a node -----------------------------------------------------------------------------------------
 
-    def nowhere(self, pod: api.Pod, nominated: str, message: str) -> Finding | None:
+    def nowhere(self, pod: api.Pod, nominated: str, message: str) -> DecisionFinding | None:
         """The finding that the pod fits nowhere here either; None: it fits. `nominated` is where room is made for it now."""
         evaluation = self._model.evaluate(pod)
         if evaluation.feasible_count:
@@ -210,9 +210,9 @@ class DecisionReview:
             return found
         ours = self._model.message(pod)
         evidence = "fits nowhere, with the same message" if ours == message else "fits nowhere, with another message"
-        return Finding(ComparisonClass.SAME, evidence, our_message=ours)
+        return DecisionFinding(ComparisonClass.SAME, evidence, our_message=ours)
 
-    def fits(self, pod: api.Pod) -> Finding:
+    def fits(self, pod: api.Pod) -> DecisionFinding:
         """The finding on a pod that the other scheduler holds unschedulable, and that fits here."""
         placement = self._model.placement(pod, "")
         evidence = (
@@ -221,8 +221,8 @@ class DecisionReview:
         return _placed(ComparisonClass.DISAGREEMENT, evidence, placement)
 
 
-def _placed(comparison_class: ComparisonClass, evidence: str, placement: Placement) -> Finding:
-    return Finding(comparison_class, evidence, placement.best_node, placement.ties, placement.feasible_count)
+def _placed(comparison_class: ComparisonClass, evidence: str, placement: PlacementScores) -> DecisionFinding:
+    return DecisionFinding(comparison_class, evidence, placement.best_node, placement.ties, placement.feasible_count)
 
 
 def _search_sentence(search: SearchEvidence) -> str:
@@ -237,7 +237,7 @@ def _search_sentence(search: SearchEvidence) -> str:
     return text if search.course == SearchCourse.USUAL else f"{text}; the search was a rare one: {search.course}"
 
 
-def _difference_sentence(placement: Placement, scores: ScoreDifference) -> str:
+def _difference_sentence(placement: PlacementScores, scores: ComparedScores) -> str:
     if scores.theirs is None:
         by = f" ({scores.plugin}: {scores.objection})" if scores.plugin else f" ({scores.objection})"
         here = f"{placement.best_node} is best here" if placement.feasible_count else "it fits nowhere here"
@@ -248,30 +248,32 @@ def _difference_sentence(placement: Placement, scores: ScoreDifference) -> str:
     )
 
 
-def _nomination(nominated: str, report: PreemptionReport | None) -> Finding:
+def _nomination(nominated: str, report: PreemptionReport | None) -> DecisionFinding:
     """The other scheduler's nomination (`nominated`, "" for none) beside the candidates here."""
     choice = None if report is None else report.choice
     if not nominated and choice is None:
-        return Finding(ComparisonClass.SAME, "the nomination was taken back; making room helps on no node here")
+        return DecisionFinding(ComparisonClass.SAME, "the nomination was taken back; making room helps on no node here")
     if report is None or choice is None:
-        return Finding(ComparisonClass.DISAGREEMENT, f"nominated to {nominated}; making room helps on no node here")
+        return DecisionFinding(
+            ComparisonClass.DISAGREEMENT, f"nominated to {nominated}; making room helps on no node here"
+        )
     ours, ties = choice.candidate.node, choice.ties
     if not nominated:
         evidence = (
             f"no node was nominated there; here {ours} would be, on {report.candidate_count} nodes room can be made"
         )
-        return Finding(ComparisonClass.DISAGREEMENT, evidence, ours, len(ties))
+        return DecisionFinding(ComparisonClass.DISAGREEMENT, evidence, ours, len(ties))
     if nominated in ties:
         same = len(ties) == 1
         evidence = choice.rule if same else f"one of {len(ties)} equally good nodes to make room on"
-        return Finding(ComparisonClass.SAME if same else ComparisonClass.TIE, evidence, nominated, len(ties))
+        return DecisionFinding(ComparisonClass.SAME if same else ComparisonClass.TIE, evidence, nominated, len(ties))
     candidates = [candidate.node for candidate in report.candidates]
     if nominated in candidates and len(candidates) > _FEWEST_CANDIDATES:
         evidence = (
             f"room can be made on {len(candidates)} nodes, of which kube-scheduler looks at a part from a random one on; "
             f"{nominated} is one of them"
         )
-        return Finding(ComparisonClass.SAMPLING, evidence, ours, len(ties))
+        return DecisionFinding(ComparisonClass.SAMPLING, evidence, ours, len(ties))
     where = "a worse one here" if nominated in candidates else "none here"
     evidence = f"nominated to {nominated}, which is {where}; ours is {ours}: {choice.rule}"
-    return Finding(ComparisonClass.DISAGREEMENT, evidence, ours, len(ties))
+    return DecisionFinding(ComparisonClass.DISAGREEMENT, evidence, ours, len(ties))

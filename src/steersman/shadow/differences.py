@@ -13,8 +13,8 @@ from steersman import api
 from steersman.api import codec
 from steersman.config import SchedulerConfiguration, dump_public_yaml
 from steersman.errors import InputError
-from steersman.shadow.comparison import Comparison
-from steersman.shadow.follower import ClusterSnapshot
+from steersman.shadow.comparison import DecisionComparison
+from steersman.shadow.follower import DecisionMoment
 from steersman.shadow.summary import comparison_line
 
 MOST_DIRECTORIES: Final = 20
@@ -47,7 +47,7 @@ class DifferenceWriter:
     def wants_more(self) -> bool:
         return self._written < self._most
 
-    def write(self, comparison: Comparison, snapshot: ClusterSnapshot) -> Comparison:
+    def write(self, comparison: DecisionComparison, snapshot: DecisionMoment) -> DecisionComparison:
         """The comparison with the directory that repeats it. InputError when that cannot be written."""
         self._written += 1
         folder = self._directory / f"{self._written:04}-{re.sub(r'[^a-z0-9.-]+', '-', comparison.pod)}"

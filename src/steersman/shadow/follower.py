@@ -23,11 +23,11 @@ from steersman.clock import Clock
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.reading import ApiReader
 from steersman.framework.status import CycleAborted
-from steersman.shadow.cluster_model import Change, ClusterModel
-from steersman.shadow.comparison import AGREEING, Comparison, ComparisonClass, DecisionKind
-from steersman.shadow.decision_review import DecisionReview, Finding
+from steersman.shadow.cluster_model import ClusterModel, WatchChange
+from steersman.shadow.comparison import AGREEING, ComparisonClass, DecisionComparison, DecisionKind
+from steersman.shadow.decision_review import DecisionFinding, DecisionReview
 from steersman.shadow.held_changes import HeldChanges, failure_message, shows_binding, shows_expectation, shows_failure
-from steersman.shadow.placement import Placement
+from steersman.shadow.placement import PlacementScores
 from steersman.shadow.timing import LONGEST_SECONDS, MOST_REMEMBERED, counts, shifted
 
 _replace = msgspec.structs.replace
@@ -45,19 +45,19 @@ _MOST_NODES: Final = 16
 class Decided(msgspec.Struct, eq=False):
     """A binding whose decision has been looked at, and that is yet to arrive."""
 
-    change: Change
+    change: WatchChange
     info: PodInfo
     node: str
     #: The how manieth decision it is.
     number: int
     #: None: it was compared before.
-    found: Finding | None
+    found: DecisionFinding | None
     #: Bindings that had arrived before it was looked at.
     arrivals: int
-    snapshot: ClusterSnapshot | None
+    snapshot: DecisionMoment | None
 
 
-class ClusterSnapshot(msgspec.Struct, frozen=True):
+class DecisionMoment(msgspec.Struct, frozen=True):
     """The cluster as it stood when a pod was decided."""
 
     #: As it was before the decision.
@@ -67,7 +67,7 @@ class ClusterSnapshot(msgspec.Struct, frozen=True):
 
 
 #: Told of every comparison; the snapshot is there for disagreements, where it is wanted.
-OnCompared = Callable[[Comparison, ClusterSnapshot | None], None]
+OnCompared = Callable[[DecisionComparison, DecisionMoment | None], None]
 
 
 class ShadowFollower:
@@ -95,7 +95,7 @@ class ShadowFollower:
         self._arrivals = 0
         #: Numbers and names of the latest bindings that arrived.
         self._arrived: deque[tuple[int, str]] = deque(maxlen=_MOST_ARRIVALS)
-        self._recent: deque[Change] = deque(maxlen=MOST_REMEMBERED)
+        self._recent: deque[WatchChange] = deque(maxlen=MOST_REMEMBERED)
         self._gap_ends = -1.0
 
     # -- the watch ---------------------------------------------------------------------------------------------------
@@ -142,11 +142,11 @@ class ShadowFollower:
                 self._apply(self.held.take())
             yield
 
-    def _is_ours(self, change: Change) -> bool:
+    def _is_ours(self, change: WatchChange) -> bool:
         pod = change.object
         return isinstance(pod, api.Pod) and self.held.has_in_queue(pod)
 
-    def _apply(self, change: Change) -> None:
+    def _apply(self, change: WatchChange) -> None:
         self.model.apply(change)
         if change.new is None:
             self._expected.discard(change.object.metadata.uid)
@@ -155,7 +155,7 @@ class ShadowFollower:
 
     # -- bindings ----------------------------------------------------------------------------------------------------
 
-    def _binding(self, change: Change) -> None:
+    def _binding(self, change: WatchChange) -> None:
         uid = change.object.metadata.uid
         for earlier in self.held.decided_before(change):
             self._decide(earlier)
@@ -164,7 +164,7 @@ class ShadowFollower:
             self._decide(change)
         self._arrive(self._in_flight[uid], is_new)
 
-    def _decide(self, change: Change) -> None:
+    def _decide(self, change: WatchChange) -> None:
         """Looks at a decision on the model, which then has the pod on its node."""
         pod, node = _pod_before(change), _node_of(change)
         found = None if pod.metadata.uid in self._expected else self._found_or_broken(change, pod, node)
@@ -173,13 +173,13 @@ class ShadowFollower:
         self._decisions += 1
         self._in_flight[info.uid] = Decided(change, info, node, self._decisions, found, self._arrivals, snapshot)
 
-    def _found_or_broken(self, change: Change, pod: api.Pod, node: str) -> Finding:
+    def _found_or_broken(self, change: WatchChange, pod: api.Pod, node: str) -> DecisionFinding:
         try:
             return self._found(change, pod, node)
         except CycleAborted as abort:
-            return Finding(ComparisonClass.UNPROVEN, f"cannot be decided here: {abort.status.message}")
+            return DecisionFinding(ComparisonClass.UNPROVEN, f"cannot be decided here: {abort.status.message}")
 
-    def _expectation(self, change: Change) -> None:
+    def _expectation(self, change: WatchChange) -> None:
         """A node was found, and the binding will take its time: the decision is compared now."""
         for earlier in self.held.decided_before(change):
             self._decide(earlier)
@@ -190,12 +190,12 @@ class ShadowFollower:
         self._expected.add(pod.metadata.uid)
         self._apply(self.held.take())
 
-    def _snapshot(self, pod: api.Pod, found: Finding | None) -> ClusterSnapshot | None:
+    def _snapshot(self, pod: api.Pod, found: DecisionFinding | None) -> DecisionMoment | None:
         if found is None or found.comparison_class is not ComparisonClass.DISAGREEMENT or not self._wants_snapshot():
             return None
-        return ClusterSnapshot(pod, (*self.model.objects(), *self.model.pods()))
+        return DecisionMoment(pod, (*self.model.objects(), *self.model.pods()))
 
-    def _found(self, change: Change, pod: api.Pod, node: str) -> Finding:
+    def _found(self, change: WatchChange, pod: api.Pod, node: str) -> DecisionFinding:
         placement = self.model.placement(pod, node)
         found = self._by_chance(pod, placement)
         if found is None:
@@ -207,15 +207,17 @@ class ShadowFollower:
         self.review.follow(pod, placement, found)
         return found
 
-    def _on_shifted_cluster(self, pod: api.Pod, node: str) -> Finding | None:
+    def _on_shifted_cluster(self, pod: api.Pod, node: str) -> DecisionFinding | None:
         placement = self.model.placement(pod, node)
         found = self._by_chance(pod, placement)
         return None if found is None else self.review.with_search(pod, placement, found)
 
-    def _by_chance(self, pod: api.Pod, placement: Placement) -> Finding | None:
+    def _by_chance(self, pod: api.Pod, placement: PlacementScores) -> DecisionFinding | None:
         return self.review.by_all_nodes(placement) or self.review.by_search(pod, placement)
 
-    def _by_timing(self, change: Change, nodes: Collection[str], look: Callable[[], Finding | None]) -> Finding | None:
+    def _by_timing(
+        self, change: WatchChange, nodes: Collection[str], look: Callable[[], DecisionFinding | None]
+    ) -> DecisionFinding | None:
         uid, oldest = change.object.metadata.uid, change.moment - LONGEST_SECONDS
         recent = [other for other in self._recent if other.moment >= oldest and self._may_shift(other, uid)]
         upcoming = (other for other in self.held if counts(other) and self._may_shift(other, uid))
@@ -225,7 +227,7 @@ class ShadowFollower:
         evidence = f"{found.found.evidence}, with events {'; '.join(found.events)}"
         return _replace(found.found, comparison_class=ComparisonClass.TIMING, evidence=evidence, events=found.events)
 
-    def _may_shift(self, change: Change, uid: str) -> bool:
+    def _may_shift(self, change: WatchChange, uid: str) -> bool:
         """Whether the other scheduler may have seen the change at another moment. Of bindings with a place in the queue it is
         known whether they were decided before or after."""
         its = change.object.metadata.uid
@@ -246,7 +248,7 @@ class ShadowFollower:
         self._arrived.append((decided.number, api.key(pod)))
         self._apply(self.held.take())
 
-    def _as_seen(self, decided: Decided, pod: api.Pod, found: Finding) -> Finding:
+    def _as_seen(self, decided: Decided, pod: api.Pod, found: DecisionFinding) -> DecisionFinding:
         """The finding on the cluster as the watch shows it; where that explains nothing, the one on the model."""
         with self.model.without((other.info, other.node) for other in self._in_flight.values()):
             seen = self._best_of_all(pod, decided.node)
@@ -258,7 +260,7 @@ class ShadowFollower:
             return _replace(found, comparison_class=ComparisonClass.TIMING, evidence=evidence, events=events)
         return _replace(found, events=(*found.events, *events)) if events else found
 
-    def _best_of_all(self, pod: api.Pod, node: str) -> Finding | None:
+    def _best_of_all(self, pod: api.Pod, node: str) -> DecisionFinding | None:
         try:
             return self.review.by_all_nodes(self.model.placement(pod, node))
         except CycleAborted:
@@ -275,7 +277,7 @@ class ShadowFollower:
 
     # -- pods without a node -----------------------------------------------------------------------------------------
 
-    def _failure(self, change: Change) -> None:
+    def _failure(self, change: WatchChange) -> None:
         for earlier in self.held.decided_before(change):
             self._decide(earlier)
         pod, failed = _pod_before(change), change.new
@@ -283,7 +285,7 @@ class ShadowFollower:
         nominated = failed.status.nominated_node_name
         message = failure_message(failed) or ""
 
-        def look() -> Finding | None:
+        def look() -> DecisionFinding | None:
             return self.review.nowhere(pod, nominated, message)
 
         try:
@@ -295,7 +297,7 @@ class ShadowFollower:
             if found is None:
                 found = self.review.fits(pod)
         except CycleAborted as abort:
-            found = Finding(ComparisonClass.UNPROVEN, f"cannot be decided here: {abort.status.message}")
+            found = DecisionFinding(ComparisonClass.UNPROVEN, f"cannot be decided here: {abort.status.message}")
         kind = DecisionKind.NOMINATION if nominated != pod.status.nominated_node_name else DecisionKind.UNSCHEDULABLE
         self._tell(change, pod, kind, found, self._snapshot(pod, found))
         self._apply(self.held.take())
@@ -303,12 +305,17 @@ class ShadowFollower:
     # -- telling -----------------------------------------------------------------------------------------------------
 
     def _tell(
-        self, change: Change, pod: api.Pod, kind: DecisionKind, found: Finding, snapshot: ClusterSnapshot | None
+        self,
+        change: WatchChange,
+        pod: api.Pod,
+        kind: DecisionKind,
+        found: DecisionFinding,
+        snapshot: DecisionMoment | None,
     ) -> None:
         profile, after = self.model.profile_of(pod), change.new
         assert profile is not None
         assert isinstance(after, api.Pod)
-        comparison = Comparison(
+        comparison = DecisionComparison(
             pod=api.key(pod),
             uid=pod.metadata.uid,
             profile=profile.name,
@@ -329,21 +336,21 @@ class ShadowFollower:
         is_real = comparison.comparison_class is ComparisonClass.DISAGREEMENT
         self._on_compared(comparison, snapshot if is_real else None)
 
-    def _in_view_of_gap(self, change: Change, found: ComparisonClass) -> ComparisonClass:
+    def _in_view_of_gap(self, change: WatchChange, found: ComparisonClass) -> ComparisonClass:
         is_disagreement = found is ComparisonClass.DISAGREEMENT
         return ComparisonClass.UNPROVEN if is_disagreement and change.moment <= self._gap_ends else found
 
 
-def _unless_disagreement(found: Finding | None) -> Finding | None:
+def _unless_disagreement(found: DecisionFinding | None) -> DecisionFinding | None:
     return None if found is None or found.comparison_class is ComparisonClass.DISAGREEMENT else found
 
 
-def _pod_before(change: Change) -> api.Pod:
+def _pod_before(change: WatchChange) -> api.Pod:
     assert isinstance(change.old, api.Pod)
     return change.old
 
 
-def _node_of(change: Change) -> str:
+def _node_of(change: WatchChange) -> str:
     assert isinstance(change.new, api.Pod)
     return change.new.spec.node_name
 

@@ -16,19 +16,19 @@ from typing import Final
 from steersman import api
 from steersman.clock import Clock
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
-from steersman.shadow.cluster_model import Change
+from steersman.shadow.cluster_model import WatchChange
 
 SCHEDULED_CONDITION: Final = "PodScheduled"
 UNSCHEDULABLE: Final = "Unschedulable"
 
 
-def shows_binding(change: Change) -> bool:
+def shows_binding(change: WatchChange) -> bool:
     """Whether the change shows that a pod got its node."""
     old, new = change.old, change.new
     return isinstance(old, api.Pod) and isinstance(new, api.Pod) and not old.spec.node_name and bool(new.spec.node_name)
 
 
-def shows_failure(change: Change) -> bool:
+def shows_failure(change: WatchChange) -> bool:
     """Whether the change shows that an attempt to find a node failed: another message, or another nomination."""
     old, new = change.old, change.new
     if not isinstance(old, api.Pod) or not isinstance(new, api.Pod) or new.spec.node_name:
@@ -39,7 +39,7 @@ def shows_failure(change: Change) -> bool:
     return (failure_message(old), old.status.nominated_node_name) != (message, new.status.nominated_node_name)
 
 
-def shows_expectation(change: Change) -> bool:
+def shows_expectation(change: WatchChange) -> bool:
     """Whether the change shows that a node was found for a pod whose binding takes its time: it is nominated, and nothing
     failed (gate NominatedNodeNameForExpectation)."""
     old, new = change.old, change.new
@@ -64,19 +64,19 @@ class HeldChanges:
         """`scheduler_names` are those of the other scheduler, as pods name it."""
         self._clock = clock
         self._scheduler_names = scheduler_names
-        self._changes: deque[Change] = deque()
+        self._changes: deque[WatchChange] = deque()
         self._latest: dict[tuple[type[api.Object], str], api.Object] = {}
         #: By uid, the place in the queue of a pod that has not been tried, as far as anybody can see.
         self._places: dict[str, int] = {}
         self._next_place = 0
         #: By priority, bindings that are held, by place.
-        self._by_place: dict[int, list[tuple[int, int, Change]]] = {}
+        self._by_place: dict[int, list[tuple[int, int, WatchChange]]] = {}
         self._sequence = 0
 
     def __len__(self) -> int:
         return len(self._changes)
 
-    def __iter__(self) -> Iterator[Change]:
+    def __iter__(self) -> Iterator[WatchChange]:
         """From the oldest on; nothing may be taken meanwhile."""
         return iter(self._changes)
 
@@ -104,7 +104,7 @@ class HeldChanges:
 
     def _hold(self, old: api.Object | None, new: api.Object | None) -> None:
         place = self._place(old, new)
-        change = Change(self._clock.monotonic(), self._clock.now(), old, new, place)
+        change = WatchChange(self._clock.monotonic(), self._clock.now(), old, new, place)
         self._changes.append(change)
         if place is not None and shows_binding(change) and isinstance(new, api.Pod):
             self._sequence += 1
@@ -135,14 +135,14 @@ class HeldChanges:
         self._changes.clear()
         self._by_place.clear()
 
-    def oldest(self) -> Change | None:
+    def oldest(self) -> WatchChange | None:
         return self._changes[0] if self._changes else None
 
-    def take(self) -> Change:
+    def take(self) -> WatchChange:
         """The oldest one."""
         return self._changes.popleft()
 
-    def decided_before(self, change: Change) -> Iterator[Change]:
+    def decided_before(self, change: WatchChange) -> Iterator[WatchChange]:
         """The held bindings that were decided before what the change shows, in order; each is given once."""
         if change.place is None or not isinstance(change.object, api.Pod):
             return

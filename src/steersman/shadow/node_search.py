@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from steersman.engine.sampling import MIN_FEASIBLE_NODES
 from steersman.framework.nodes_view import BoolColumn
-from steersman.shadow.placement import Placement
+from steersman.shadow.placement import PlacementScores
 from steersman.shadow.search_odds import chance_of_missing
 
 Positions = NDArray[np.intp]
@@ -210,7 +210,7 @@ class SearchTracker:
         #: How often no index was left.
         self.lost = 0
 
-    def match(self, placement: Placement, order: Positions, wanted: int) -> SearchMatch | None:
+    def match(self, placement: PlacementScores, order: Positions, wanted: int) -> SearchMatch | None:
         """The searches that explain the placement; None: there is none. Nothing is remembered of it."""
         windows = SearchWindows(order, placement.feasible, wanted)
         before = self._current(len(order))
@@ -289,7 +289,7 @@ def _widened(starts: BoolColumn, by: int) -> BoolColumn:
     return near
 
 
-def chance_of_missing_chunks(placement: Placement, order: Positions, wanted: int) -> float:
+def chance_of_missing_chunks(placement: PlacementScores, order: Positions, wanted: int) -> float:
     """The chance that a search that begins anywhere misses all better nodes. Neighbours in the order are missed together, so
     that chunks are what counts."""
     size = chunk_size(len(order))
@@ -297,7 +297,7 @@ def chance_of_missing_chunks(placement: Placement, order: Positions, wanted: int
     return chance_of_missing(math.ceil(len(order) / size), min(wanted, placement.feasible_count) // size, chunks)
 
 
-def _explaining(windows: SearchWindows, starts: BoolColumn, placement: Placement, delayed: int) -> int | None:
+def _explaining(windows: SearchWindows, starts: BoolColumn, placement: PlacementScores, delayed: int) -> int | None:
     """A start index from which the search finds nothing better, but for what is in so many delayed chunks; None: there is
     none."""
     candidates = starts.nonzero()[0]
@@ -309,11 +309,11 @@ def _explaining(windows: SearchWindows, starts: BoolColumn, placement: Placement
     return next((start for start in candidates.tolist() if explains(windows, start, placement, delayed)), None)
 
 
-def _explains(windows: SearchWindows, start: int, placement: Placement, delayed: int) -> bool:
+def _explains(windows: SearchWindows, start: int, placement: PlacementScores, delayed: int) -> bool:
     return len(windows.chunks_with(start, placement.better_positions(windows.order))) <= delayed
 
 
-def _explains_relatively(windows: SearchWindows, start: int, placement: Placement, delayed: int) -> bool:
+def _explains_relatively(windows: SearchWindows, start: int, placement: PlacementScores, delayed: int) -> bool:
     """Whether a search explains the placement, where scores depend on the nodes that were looked at."""
     capacity = len(placement.feasible)
     reach = (placement.position_in(windows.order) - start) % windows.size + 1

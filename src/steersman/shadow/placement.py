@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from steersman.engine.columnar import ColumnarEvaluation
 from steersman.engine.evaluation import ScoreTable
 from steersman.framework.nodes_view import BoolColumn
-from steersman.shadow.comparison import PluginDifference, ScoreDifference
+from steersman.shadow.comparison import ComparedScores, PluginDifference
 from steersman.state.node_table import NodeTable
 
 
-class Placement:
+class PlacementScores:
     """A node against all nodes, by one evaluation. Valid until the state changes."""
 
     def __init__(self, evaluation: ColumnarEvaluation, table: NodeTable, node: str) -> None:
@@ -94,19 +94,19 @@ class Placement:
         better: NDArray[np.intp] = rows[totals > totals[rows == self.row][0]]
         return better
 
-    def difference(self) -> ScoreDifference:
+    def difference(self) -> ComparedScores:
         """The node beside a best one, plugin by plugin."""
         better = len(self.better_rows)
         if self.total is None:
             status = self.evaluation.statuses().of(self.node)
             if status is None:
-                return ScoreDifference(None, self.best_total, better, objection=f"there is no node {self.node}")
-            return ScoreDifference(None, self.best_total, better, status.plugin, status.message)
+                return ComparedScores(None, self.best_total, better, objection=f"there is no node {self.node}")
+            return ComparedScores(None, self.best_total, better, status.plugin, status.message)
         table = self.evaluation.scores()
         plugins = () if table is None else tuple(_by_plugin(table, self.node, self.best_node))
         decisive = max(plugins, key=lambda one: one.ours - one.theirs, default=None)
         name = decisive.plugin if decisive is not None and decisive.ours > decisive.theirs else ""
-        return ScoreDifference(self.total, self.best_total, better, name, plugins=plugins)
+        return ComparedScores(self.total, self.best_total, better, name, plugins=plugins)
 
 
 def _by_plugin(table: ScoreTable, theirs: str, ours: str) -> list[PluginDifference]:

@@ -32,9 +32,9 @@ from steersman.client import (
 from steersman.errors import SteersmanError
 from steersman.live import LiveError
 from steersman.live.cluster_reader import granted, resource_name
-from steersman.shadow.comparison import Comparison
+from steersman.shadow.comparison import DecisionComparison
 from steersman.shadow.differences import DifferenceWriter
-from steersman.shadow.follower import ClusterSnapshot, ShadowFollower
+from steersman.shadow.follower import DecisionMoment, ShadowFollower
 from steersman.shadow.pages import pages_served
 from steersman.shadow.summary import ShadowMetrics, ShadowSummary
 from steersman.waiting import ended_before
@@ -66,7 +66,7 @@ class ShadowScreen(msgspec.Struct, frozen=True):
 
     #: The cluster is known, with so many nodes and pods; decisions are compared from now on.
     begun: Callable[[int, int], None] = lambda nodes, pods: None
-    compared: Callable[[Comparison], None] = lambda comparison: None
+    compared: Callable[[DecisionComparison], None] = lambda comparison: None
     #: About once a second.
     shown: Callable[[ShadowSummary], None] = lambda summary: None
 
@@ -176,7 +176,7 @@ class Shadow:
                 break
         self._screen.shown(self.summary)
 
-    def _compared(self, comparison: Comparison, snapshot: ClusterSnapshot | None) -> None:
+    def _compared(self, comparison: DecisionComparison, snapshot: DecisionMoment | None) -> None:
         if snapshot is not None and self._writer is not None:
             comparison = self._written(comparison, snapshot, self._writer)
         self.summary.add(comparison)
@@ -186,7 +186,9 @@ class Shadow:
         if most is not None and self.summary.total >= most:
             self._enough.set()
 
-    def _written(self, comparison: Comparison, snapshot: ClusterSnapshot, writer: DifferenceWriter) -> Comparison:
+    def _written(
+        self, comparison: DecisionComparison, snapshot: DecisionMoment, writer: DifferenceWriter
+    ) -> DecisionComparison:
         try:
             return writer.write(comparison, snapshot)
         except SteersmanError as failure:

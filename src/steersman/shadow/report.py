@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from steersman.report import BarChart, Cell, Column, Figures, Report, Section, Table
-from steersman.shadow.comparison import Comparison, ComparisonClass
+from steersman.report import BarChart, Cell, Figures, Report, ReportColumn, Section, Table
+from steersman.shadow.comparison import ComparisonClass, DecisionComparison
 from steersman.shadow.summary import ShadowSummary
 
 _MOST_ROWS: Final = 2_000
@@ -57,17 +57,17 @@ def _sections(summary: ShadowSummary) -> Iterator[Section]:
         yield _table("Explained by sampling or timing", latest, "The latest ones.")
 
 
-def _table(title: str, comparisons: Sequence[Comparison], caption: str = "") -> Table:
-    columns: list[Column | str] = ["time", "pod", "class", "theirs", "ours", "how we know"]
+def _table(title: str, comparisons: Sequence[DecisionComparison], caption: str = "") -> Table:
+    columns: list[ReportColumn | str] = ["time", "pod", "class", "theirs", "ours", "how we know"]
     return Table(title, columns, [_row(one) for one in comparisons], caption)
 
 
-def _row(one: Comparison) -> tuple[Cell, ...]:
+def _row(one: DecisionComparison) -> tuple[Cell, ...]:
     time = datetime.fromtimestamp(one.seen, UTC).strftime("%H:%M:%S.%f")[:-3]
     return time, one.pod, str(one.comparison_class), one.their_node or None, one.our_node or None, one.evidence
 
 
-def _scores(comparisons: Sequence[Comparison]) -> Table:
+def _scores(comparisons: Sequence[DecisionComparison]) -> Table:
     """Both nodes of every pod side by side, plugin by plugin."""
     rows = [
         (one.pod, plugin.plugin, plugin.theirs, plugin.ours, plugin.ours - plugin.theirs)

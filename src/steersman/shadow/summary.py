@@ -14,7 +14,7 @@ from steersman.explain.tables import wrapped
 from steersman.observe.exposition import WithoutCreationTimes
 from steersman.observe.series import MetricSet
 from steersman.printable import printable
-from steersman.shadow.comparison import AGREEING, API_VERSION, EXPLAINED, Comparison, ComparisonClass
+from steersman.shadow.comparison import AGREEING, API_VERSION, EXPLAINED, ComparisonClass, DecisionComparison
 
 MOST_DISAGREEMENTS: Final = 1_000
 MOST_EXPLAINED: Final = 10_000
@@ -28,14 +28,14 @@ class ShadowSummary:
         #: By the plugin that makes the difference.
         self.by_plugin: Counter[str] = Counter()
         #: Disagreements, and decisions for which nothing is proven; the first of them.
-        self.unexplained: list[Comparison] = []
+        self.unexplained: list[DecisionComparison] = []
         #: Decisions that sampling or timing explains; the latest of them.
-        self.explained: deque[Comparison] = deque(maxlen=MOST_EXPLAINED)
+        self.explained: deque[DecisionComparison] = deque(maxlen=MOST_EXPLAINED)
         #: Seconds since the epoch of the first decision and of the latest.
         self.first: float | None = None
         self.latest: float | None = None
 
-    def add(self, comparison: Comparison) -> None:
+    def add(self, comparison: DecisionComparison) -> None:
         self.counts[comparison.comparison_class] += 1
         self.first = comparison.seen if self.first is None else self.first
         self.latest = comparison.seen
@@ -116,7 +116,7 @@ class ShadowSummary:
 _MOST_SHOWN: Final = 10
 
 
-def _score_lines(comparison: Comparison) -> Iterator[str]:
+def _score_lines(comparison: DecisionComparison) -> Iterator[str]:
     """Both nodes side by side, plugin by plugin."""
     scores = comparison.scores
     if scores is None or not scores.plugins:
@@ -153,7 +153,7 @@ class ShadowMetrics(MetricSet):
         )
         self.lost = self.gauge("steersman_shadow_search_lost", "How often no start index of a search was left.")
 
-    def add(self, comparison: Comparison) -> None:
+    def add(self, comparison: DecisionComparison) -> None:
         self._decisions[comparison.comparison_class, comparison.decision, comparison.profile].inc()
         if comparison.comparison_class is ComparisonClass.DISAGREEMENT and comparison.scores is not None:
             self._differences[(comparison.scores.plugin,)].inc()
@@ -162,6 +162,6 @@ class ShadowMetrics(MetricSet):
         return generate_latest(WithoutCreationTimes(self.registry))
 
 
-def comparison_line(comparison: Comparison) -> bytes:
+def comparison_line(comparison: DecisionComparison) -> bytes:
     """One comparison as a line of JSON."""
-    return msgspec.json.encode({"apiVersion": API_VERSION, "kind": "Comparison", **comparison.to_dict()})
+    return msgspec.json.encode({"apiVersion": API_VERSION, "kind": "DecisionComparison", **comparison.to_dict()})

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from steersman import api
-from steersman.shadow.cluster_model import Change, ClusterModel
+from steersman.shadow.cluster_model import ClusterModel, WatchChange
 from steersman.state.node_differences import same_for_scheduling
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ class ShiftedFinding(NamedTuple, Generic[T]):
     events: tuple[str, ...]
 
 
-def counts(change: Change) -> bool:
+def counts(change: WatchChange) -> bool:
     """Whether the change may matter to decisions on other pods."""
     old, new = change.old, change.new
     if isinstance(old, api.Node) and isinstance(new, api.Node):
@@ -48,7 +48,7 @@ def _matters(pod: api.Pod) -> bool:
     return bool(pod.spec.node_name or pod.status.nominated_node_name)
 
 
-def concerns(change: Change, nodes: Collection[str]) -> bool:
+def concerns(change: WatchChange, nodes: Collection[str]) -> bool:
     """Whether the change is one of these nodes, or of a pod on one of them or nominated to it."""
     for obj in (change.old, change.new):
         if isinstance(obj, api.Pod) and (obj.spec.node_name in nodes or obj.status.nominated_node_name in nodes):
@@ -58,8 +58,8 @@ def concerns(change: Change, nodes: Collection[str]) -> bool:
 
 def shifted(
     model: ClusterModel,
-    recent: Sequence[Change],
-    upcoming: Iterable[Change],
+    recent: Sequence[WatchChange],
+    upcoming: Iterable[WatchChange],
     nodes: Collection[str],
     look: Callable[[], T | None],
 ) -> ShiftedFinding[T] | None:
@@ -78,13 +78,13 @@ def shifted(
     return None
 
 
-Step = Callable[[Change], None]
+Step = Callable[[WatchChange], None]
 
 
 def _step_by_step(
-    changes: Sequence[Change], do: Step, undo: Step, look: Callable[[], T | None]
-) -> tuple[T, list[Change]] | None:
-    done: list[Change] = []
+    changes: Sequence[WatchChange], do: Step, undo: Step, look: Callable[[], T | None]
+) -> tuple[T, list[WatchChange]] | None:
+    done: list[WatchChange] = []
     try:
         for change in changes:
             do(change)
@@ -98,8 +98,8 @@ def _step_by_step(
 
 
 def _with_the_needed(
-    done: Sequence[Change], do: Step, undo: Step, look: Callable[[], T | None]
-) -> tuple[T, list[Change]] | None:
+    done: Sequence[WatchChange], do: Step, undo: Step, look: Callable[[], T | None]
+) -> tuple[T, list[WatchChange]] | None:
     """The finding with as few of the changes as will do, and these. The last one is needed; the others are tried in turn."""
     needed = [done[-1]]
     for change in done[:-1]:

@@ -23,7 +23,7 @@ from steersman.cycle.decision import Decision
 from steersman.embedded import EphemeralClaims, ResourceClaimController, Store, StoreReader, VolumeController, feed
 from steersman.framework.pod_info import PodInfo
 from steersman.host import UNSCHEDULABLE_SECONDS, TimerHeap, frozen_heap, keep_freed_memory
-from steersman.kubelets import DEFAULT_POLICY, Drain, KubeletPolicy, Kubelets
+from steersman.kubelets import DEFAULT_POLICY, KubeletPolicy, Kubelets, NodeDrain
 from steersman.rng import SeededRng
 from steersman.sim.series import SeriesSampler
 from steersman.sim.tasks import SimulationError, Tasks
@@ -68,7 +68,7 @@ class Driver:
         #: How many decisions were made.
         self.decisions = 0
         #: The latest drain of every node that was drained.
-        self.drains: dict[str, Drain] = {}
+        self.drains: dict[str, NodeDrain] = {}
         self.sampler = SeriesSampler(self.scheduler, self.writer)
         self._is_refreshed = False
         #: Whether a run is under way.
@@ -176,7 +176,7 @@ class Driver:
 
     def drain(self, node: str) -> None:
         """Begins to drain the node; the rounds after the first one come as time passes."""
-        self.drains[node] = Drain(self._store, self._timers, node)
+        self.drains[node] = NodeDrain(self._store, self._timers, node)
 
     def decide_now(self, on_decision: OnDecision | None = None) -> None:
         """Schedules everything that can be decided at this moment; no time passes. `SimulationError` if that does not end."""

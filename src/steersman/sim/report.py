@@ -19,10 +19,10 @@ from steersman.report import (
     SECONDS,
     BarChart,
     Cell,
-    Column,
     Figures,
     HeatMap,
     Report,
+    ReportColumn,
     Section,
     Table,
 )
@@ -98,7 +98,7 @@ def reasons_of(message: str) -> dict[str, int]:
     return {reason: int(count) for count, reason in _REASONS.findall(reasons.partition(". ")[0].rstrip("."))}
 
 
-class PendingCauses(NamedTuple):
+class PendingMessage(NamedTuple):
     """Why pods are pending: the number of pods with one message, one of them, and its cause in a sentence; the most first."""
 
     rows: list[tuple[int, str, str]]
@@ -106,7 +106,7 @@ class PendingCauses(NamedTuple):
     others: list[str]
 
 
-def pending_causes(result: Result, most: int = MOST_CAUSES) -> PendingCauses:
+def pending_causes(result: Result, most: int = MOST_CAUSES) -> PendingMessage:
     """The causes of at most so many groups of pods: each takes an explanation, which looks at every node. A result that was
     pickled has the scheduler's message in place of a cause."""
     by_message: dict[str, list[str]] = {}
@@ -114,7 +114,7 @@ def pending_causes(result: Result, most: int = MOST_CAUSES) -> PendingCauses:
         by_message.setdefault(placement.message, []).append(placement.pod)
     ordered = sorted(by_message.values(), key=len, reverse=True)
     rows = [(len(pods), pods[0], _cause(result, pods[0])) for pods in ordered[:most]]
-    return PendingCauses(rows, [pod for pods in ordered[most:] for pod in pods])
+    return PendingMessage(rows, [pod for pods in ordered[most:] for pod in pods])
 
 
 def _cause(result: Result, pod: str) -> str:
@@ -194,23 +194,23 @@ def _pending(result: Result) -> Iterator[Section]:
     caption = "Pods that a reason was given for; a pod may have several, each for some of the nodes."
     yield BarChart("Pending pods by reason", list(reasons), {"pods": list(reasons.values())}, "pods", caption=caption)
     rows = [(p.pod, p.reason, p.since, p.attempts, p.message) for p in result.pending.values()]
-    yield Table("Pending pods", ["pod", "state", Column("since", SECONDS), "attempts", "message"], rows)
+    yield Table("Pending pods", ["pod", "state", ReportColumn("since", SECONDS), "attempts", "message"], rows)
 
 
 def _preempted(result: Result) -> Iterator[Section]:
     if result.preempted:
         rows = [(victim.pod, victim.node, victim.preemptor, victim.at) for victim in result.preempted]
-        yield Table("Preempted pods", ["pod", "node", "made room for", Column("at", SECONDS)], rows)
+        yield Table("Preempted pods", ["pod", "node", "made room for", ReportColumn("at", SECONDS)], rows)
 
 
 def _placements(result: Result) -> Table:
     rows = [(p.pod, p.node or None, p.at, p.attempts) for p in result.placements.values()]
-    return Table("Placements", ["pod", "node", Column("bound at", SECONDS), "attempts"], rows)
+    return Table("Placements", ["pod", "node", ReportColumn("bound at", SECONDS), "attempts"], rows)
 
 
 def _nodes(utilisation: Utilisation, resources: Sequence[str], groups: Mapping[str, str]) -> Table:
     """A share, the amount and the whole of every resource; what people sort by comes first."""
-    columns: list[Column | str] = [
+    columns: list[ReportColumn | str] = [
         "node",
         "group",
         *(column for resource in resources for column in _usage_columns(resource)),
@@ -222,9 +222,9 @@ def _nodes(utilisation: Utilisation, resources: Sequence[str], groups: Mapping[s
     return Table("Nodes", columns, rows)
 
 
-def _usage_columns(resource: str) -> tuple[Column, Column, Column]:
+def _usage_columns(resource: str) -> tuple[ReportColumn, ReportColumn, ReportColumn]:
     unit = BYTES if _BYTES_OF.fullmatch(resource) else ""
-    return Column(resource, FRACTION), Column("requested", unit), Column("of", unit)
+    return ReportColumn(resource, FRACTION), ReportColumn("requested", unit), ReportColumn("of", unit)
 
 
 def _cells(resource: str, usages: Mapping[str, Usage]) -> tuple[Cell, Cell, Cell]:

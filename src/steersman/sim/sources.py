@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from steersman import api
 from steersman.api import codec, manifests, timestamps, validation
-from steersman.api.documents import Place
+from steersman.api.documents import SourcePlace
 from steersman.api.field_check import FieldCheck, Validation
 from steersman.embedded import in_creation_order
 from steersman.errors import InputError
@@ -31,7 +31,7 @@ class Given(NamedTuple):
     """An object, and where it was read from, if anywhere."""
 
     object: api.Object
-    place: Place | None = None
+    place: SourcePlace | None = None
     #: Everything that was written about a pending pod, as JSON or plain values, if it was kept.
     document: bytes | dict[str, Any] | None = None
 

@@ -28,7 +28,7 @@ POD_SCHEDULED: Final = "PodScheduled"
 
 
 @shared_by_copies
-class Attempts(msgspec.Struct, frozen=True):
+class FailedAttempts(msgspec.Struct, frozen=True):
     """The attempts in vain at one pod."""
 
     count: int
@@ -66,7 +66,7 @@ class EmbeddedWriter:
         #: How long each pod waited that was bound, in the order of time: since it was created, but not since before the start.
         self.waits = array("d")
         self._created_text, self._created = "", 0.0
-        self.failures: dict[str, Attempts] = {}
+        self.failures: dict[str, FailedAttempts] = {}
         #: By key, in the order of time; pods that were preempted, whether they are still there or gone.
         self.preemptions: dict[str, Preemption] = {}
 
@@ -142,7 +142,7 @@ class EmbeddedWriter:
         uid = failure.pod.metadata.uid
         before = self.failures.get(uid)
         count, first = (0, now) if before is None else (before.count, before.first)
-        self.failures[uid] = Attempts(count + 1, first, failure.reason, failure.message)
+        self.failures[uid] = FailedAttempts(count + 1, first, failure.reason, failure.message)
         self.events.failed(key, failure.message, now)
         nomination = failure.nomination
         self._patch(failure.pod, _condition(failure), None if nomination is None else nomination.node)

@@ -24,7 +24,7 @@ from steersman.framework.pod_info import PodInfo, PodShapes
 from steersman.graph_copy import copied_attributes, finished_by, shallow, shared_by_copies
 from steersman.state.node_table import NodeTable
 from steersman.state.objects import ObjectStore
-from steersman.state.pod_lifecycle import UNBORN, Life, PodEvent, PodState, illegal
+from steersman.state.pod_lifecycle import UNBORN, CachedPodState, Life, PodEvent, illegal
 from steersman.state.validation import validate
 
 logger = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ class PodRecord(msgspec.Struct, eq=False, gc=False):
     owner: object = None
 
     @property
-    def state(self) -> PodState:
+    def state(self) -> CachedPodState:
         return self.life.state
 
 
@@ -246,7 +246,7 @@ class Cache:
     def _record(self, uid: str, name: str, event: PodEvent) -> PodRecord:
         record = self._records.get(uid)
         if record is None:
-            raise illegal(name, PodState.ABSENT, event, "")
+            raise illegal(name, CachedPodState.ABSENT, event, "")
         return record if record.owner is self._owner else self._owned(record)
 
     def _owned(self, shared: PodRecord) -> PodRecord:

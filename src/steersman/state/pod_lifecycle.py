@@ -12,7 +12,7 @@ from enum import StrEnum
 from steersman.errors import SteersmanError
 
 
-class PodState(StrEnum):
+class CachedPodState(StrEnum):
     ABSENT = "absent"
     ASSUMED = "assumed"
     #: Bound as far as we know, but the watch has not shown it yet.
@@ -29,19 +29,19 @@ class PodEvent(StrEnum):
     REMOVE = "remove"
 
 
-TRANSITIONS: dict[tuple[PodState, PodEvent], PodState] = {
-    (PodState.ABSENT, PodEvent.ASSUME): PodState.ASSUMED,
-    (PodState.ABSENT, PodEvent.ADD): PodState.ADDED,
-    (PodState.ASSUMED, PodEvent.FINISH_BINDING): PodState.BINDING_FINISHED,
-    (PodState.ASSUMED, PodEvent.FORGET): PodState.ABSENT,
-    (PodState.ASSUMED, PodEvent.ADD): PodState.ADDED,
-    (PodState.ASSUMED, PodEvent.REMOVE): PodState.ABSENT,
-    (PodState.BINDING_FINISHED, PodEvent.FINISH_BINDING): PodState.BINDING_FINISHED,
-    (PodState.BINDING_FINISHED, PodEvent.FORGET): PodState.ABSENT,
-    (PodState.BINDING_FINISHED, PodEvent.ADD): PodState.ADDED,
-    (PodState.BINDING_FINISHED, PodEvent.REMOVE): PodState.ABSENT,
-    (PodState.ADDED, PodEvent.UPDATE): PodState.ADDED,
-    (PodState.ADDED, PodEvent.REMOVE): PodState.ABSENT,
+TRANSITIONS: dict[tuple[CachedPodState, PodEvent], CachedPodState] = {
+    (CachedPodState.ABSENT, PodEvent.ASSUME): CachedPodState.ASSUMED,
+    (CachedPodState.ABSENT, PodEvent.ADD): CachedPodState.ADDED,
+    (CachedPodState.ASSUMED, PodEvent.FINISH_BINDING): CachedPodState.BINDING_FINISHED,
+    (CachedPodState.ASSUMED, PodEvent.FORGET): CachedPodState.ABSENT,
+    (CachedPodState.ASSUMED, PodEvent.ADD): CachedPodState.ADDED,
+    (CachedPodState.ASSUMED, PodEvent.REMOVE): CachedPodState.ABSENT,
+    (CachedPodState.BINDING_FINISHED, PodEvent.FINISH_BINDING): CachedPodState.BINDING_FINISHED,
+    (CachedPodState.BINDING_FINISHED, PodEvent.FORGET): CachedPodState.ABSENT,
+    (CachedPodState.BINDING_FINISHED, PodEvent.ADD): CachedPodState.ADDED,
+    (CachedPodState.BINDING_FINISHED, PodEvent.REMOVE): CachedPodState.ABSENT,
+    (CachedPodState.ADDED, PodEvent.UPDATE): CachedPodState.ADDED,
+    (CachedPodState.ADDED, PodEvent.REMOVE): CachedPodState.ABSENT,
 }
 
 
@@ -58,10 +58,10 @@ class Life:
 
     __slots__ = ("_next", "_steps", "is_assumed", "state")
 
-    def __init__(self, state: PodState, steps: tuple[str, ...] = ()) -> None:
+    def __init__(self, state: CachedPodState, steps: tuple[str, ...] = ()) -> None:
         self.state = state
         #: The scheduler put it on its node, and the watch has not confirmed it yet.
-        self.is_assumed = state in (PodState.ASSUMED, PodState.BINDING_FINISHED)
+        self.is_assumed = state in (CachedPodState.ASSUMED, CachedPodState.BINDING_FINISHED)
         self._steps = steps
         self._next: dict[PodEvent, Life] = {}
 
@@ -77,7 +77,7 @@ class Life:
         following = TRANSITIONS.get((self.state, event))
         if following is None:
             raise illegal(pod, self.state, event, self.story)
-        if following is PodState.ABSENT:
+        if following is CachedPodState.ABSENT:
             return UNBORN
         steps = (*self._steps, event.value)
         if len(steps) > _LONGEST_STORY:
@@ -88,12 +88,12 @@ class Life:
         return known
 
 
-_lives: dict[tuple[PodState, tuple[str, ...]], Life] = {}
+_lives: dict[tuple[CachedPodState, tuple[str, ...]], Life] = {}
 
 #: Where every pod begins.
-UNBORN = Life(PodState.ABSENT)
+UNBORN = Life(CachedPodState.ABSENT)
 
 
-def illegal(pod: str, state: PodState, event: PodEvent, story: str) -> CacheError:
+def illegal(pod: str, state: CachedPodState, event: PodEvent, story: str) -> CacheError:
     past = f", after: {story}" if story else ""
     return CacheError(f'pod {pod}: "{event.value}" cannot happen to a pod that is {state.value}{past}')

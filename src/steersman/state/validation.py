@@ -24,7 +24,7 @@ from steersman.state.images import IMAGES
 from steersman.state.invariants import expect, live_rows, place_of, pods_on_rows, pods_story
 from steersman.state.label_columns import LABEL_VALUES, REQUIREMENT_COLUMNS, TAINT_SETS
 from steersman.state.node_table import NodeTable
-from steersman.state.pod_lifecycle import PodState
+from steersman.state.pod_lifecycle import CachedPodState
 from steersman.state.resource_columns import OFFERED_COLUMNS, REQUESTED_COLUMNS
 from steersman.state.sparse_facts import SPARSE_FACTS
 
@@ -64,7 +64,7 @@ def _validate_records(cache: Cache) -> None:
         row = table.rows.get(record.node_name)
         here = None if row is None else table.pods_on[row].get(uid)
         expect(place, f"pod on the row of node {record.node_name}", here, record.info, f"story: {record.life.story}")
-        expect(place, "gone", record.state is PodState.ABSENT, False, f"story: {record.life.story}")
+        expect(place, "gone", record.state is CachedPodState.ABSENT, False, f"story: {record.life.story}")
     assumed = {uid for uid, record in cache._records.items() if record.life.is_assumed}
     expect("cache", "number of assumed pods", cache.assumed_count, len(assumed), "by their records")
     on_rows = sum(map(len, table.pods_on))

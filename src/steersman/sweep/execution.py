@@ -20,13 +20,13 @@ from steersman.sweep import tables
 from steersman.sweep.cells import check_parameters, load_cell, load_configuration
 from steersman.sweep.document import Sweep
 from steersman.sweep.input_files import InputFiles, read_files
-from steersman.sweep.journal import Journal
+from steersman.sweep.journal import SweepJournal
 from steersman.sweep.loading import SweepSource, load_sweep
 from steersman.sweep.manifest import check_same, manifest_of, with_results
 from steersman.sweep.matrix import Matrix, Run
 from steersman.sweep.on_ray import check_cluster, run_on_ray
 from steersman.sweep.result import SweepResult
-from steersman.sweep.runs import Outcome, Runs
+from steersman.sweep.runs import RunOutcome, Runs
 
 JOURNAL: Final = "journal.jsonl"
 RESULTS: Final = "results.parquet"
@@ -109,8 +109,8 @@ def _outcomes(
     matrix: Matrix,
     workers: int | None,
     ray: str | None,
-    on_done: Callable[[int, Outcome], None],
-) -> Generator[Outcome, None, None]:
+    on_done: Callable[[int, RunOutcome], None],
+) -> Generator[RunOutcome, None, None]:
     if ray is None:
         return run_in_processes(runs, todo, workers=workers, name=matrix.name, on_done=on_done)
     return run_on_ray(runs, todo, address=ray, name=matrix.name, on_done=on_done)
@@ -118,15 +118,15 @@ def _outcomes(
 
 def _opened(
     folder: Path, sweep: Sweep, files: InputFiles, matrix: Matrix, result: SweepResult, resume: bool
-) -> Journal:
+) -> SweepJournal:
     """The journal, with the runs that it has added to the result."""
     tables.require_pyarrow()
     manifest = manifest_of(sweep, files, matrix)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / JOURNAL
     if not resume or not path.exists():
-        return Journal.create(path, manifest)
-    journal, before, outcomes = Journal.open(path)
+        return SweepJournal.create(path, manifest)
+    journal, before, outcomes = SweepJournal.open(path)
     check_same(before, manifest, folder)
     for outcome in outcomes:
         result.add(outcome)
@@ -145,7 +145,7 @@ class _Session:
     """Notes, counts and tells each run that is done."""
 
     def __init__(
-        self, result: SweepResult, runs: int, todo: int, journal: Journal | None, on_progress: OnProgress | None
+        self, result: SweepResult, runs: int, todo: int, journal: SweepJournal | None, on_progress: OnProgress | None
     ) -> None:
         self._result = result
         self._runs = runs
@@ -155,7 +155,7 @@ class _Session:
         self._began = time.monotonic()
         self._done = 0
 
-    def done(self, _: int, outcome: Outcome) -> None:
+    def done(self, _: int, outcome: RunOutcome) -> None:
         if self._journal is not None:
             self._journal.add(outcome)
         self._result.add(outcome)

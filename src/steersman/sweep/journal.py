@@ -19,7 +19,7 @@ from typing import Any, Final, Self
 import msgspec
 
 from steersman.errors import InputError
-from steersman.sweep.runs import Outcome
+from steersman.sweep.runs import RunOutcome
 
 JOURNAL_KIND: Final = "SweepJournal"
 JOURNAL_VERSION: Final = "steersman.dev/v1alpha1"
@@ -28,7 +28,7 @@ _SYNC_SECONDS: Final = 1.0
 _OTHERS: Final = "another sweep is writing there"
 
 
-class Journal:
+class SweepJournal:
     """A file that only grows. `open` gives it and what it already holds."""
 
     def __init__(self, descriptor: int) -> None:
@@ -50,7 +50,7 @@ class Journal:
         return journal
 
     @classmethod
-    def open(cls, path: Path) -> tuple[Self, dict[str, Any], list[Outcome]]:
+    def open(cls, path: Path) -> tuple[Self, dict[str, Any], list[RunOutcome]]:
         """The journal of an earlier sweep, its manifest, and the runs that are done. Raises `InputError`."""
         journal = cls(os.open(path, os.O_RDWR | os.O_APPEND))
         journal._lock(path)
@@ -60,7 +60,7 @@ class Journal:
         os.ftruncate(journal._descriptor, min(len(content), len(first) + 1 + good))
         return journal, manifest, outcomes
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: RunOutcome) -> None:
         body = msgspec.json.encode(outcome)
         self._append(b"%08x %s\n" % (zlib.crc32(body), body))
 
@@ -97,14 +97,14 @@ def _manifest(line: bytes, path: Path) -> dict[str, Any]:
     return manifest
 
 
-def _good_lines(text: bytes) -> tuple[list[Outcome], int]:
+def _good_lines(text: bytes) -> tuple[list[RunOutcome], int]:
     """The outcomes before the first line that is not whole, and how many bytes they take."""
-    outcomes: list[Outcome] = []
+    outcomes: list[RunOutcome] = []
     good = 0
     for line in text.splitlines(keepends=True):
         checksum, _, body = line.removesuffix(b"\n").partition(b" ")
         if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(body):
             break
-        outcomes.append(msgspec.json.decode(body, type=Outcome))
+        outcomes.append(msgspec.json.decode(body, type=RunOutcome))
         good += len(line)
     return outcomes, good

@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from steersman.report import FRACTION, SECONDS, BarChart, Cell, Column, Distribution, Figures, Report, Section, Table
+from steersman.report import (
+    FRACTION,
+    SECONDS,
+    BarChart,
+    Cell,
+    Distribution,
+    Figures,
+    Report,
+    ReportColumn,
+    Section,
+    Table,
+)
 from steersman.scenario import MEASURES
 from steersman.sim.confidence import Estimate
 from steersman.sweep.measures import UTILISATION
@@ -66,9 +77,9 @@ def _sections(result: SweepResult) -> Iterator[Section]:
 
 
 def _cells(cells: Sequence[CellSummary], measures: Sequence[str]) -> Table:
-    columns: list[Column | str] = ["cell", "runs"]
+    columns: list[ReportColumn | str] = ["cell", "runs"]
     for name in measures:
-        columns += [Column(_title(name), _unit(name)), Column("±", _unit(name))]
+        columns += [ReportColumn(_title(name), _unit(name)), ReportColumn("±", _unit(name))]
     rows = [
         (cell.name, cell.runs, *(value for name in measures for value in _both(cell.estimates.get(name))))
         for cell in cells
@@ -92,7 +103,7 @@ def _rows(result: SweepResult) -> Table:
     names = [name for name in columns_of(rows) if any(row.get(name) is not None for row in rows)]
     return Table(
         "Runs",
-        [Column(_title(name), _unit(name)) for name in names],
+        [ReportColumn(_title(name), _unit(name)) for name in names],
         [[row.get(name) for name in names] for row in rows],
     )
 

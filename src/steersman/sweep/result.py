@@ -17,7 +17,7 @@ from steersman.sim.confidence import Estimate, estimate
 from steersman.sweep.document import ParameterValue
 from steersman.sweep.matrix import Cell, Matrix
 from steersman.sweep.measures import Row
-from steersman.sweep.runs import Outcome
+from steersman.sweep.runs import RunOutcome
 from steersman.sweep.tables import PARAMETER, write_parquet
 
 
@@ -44,11 +44,11 @@ class SweepResult:
         #: Where the files are; None for a sweep that writes none.
         self.output = output
         self._matrix = matrix
-        self._outcomes: list[Outcome | None] = [None] * len(matrix.runs)
+        self._outcomes: list[RunOutcome | None] = [None] * len(matrix.runs)
         self._runs_of_a_cell = len(matrix.runs) // len(matrix.cells)
         self.done = 0
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: RunOutcome) -> None:
         """A run is done."""
         self.done += self._outcomes[outcome.run] is None
         self._outcomes[outcome.run] = outcome
@@ -71,7 +71,7 @@ class SweepResult:
         return [self._summary(cell) for cell in self._matrix.cells]
 
     @property
-    def outcomes(self) -> list[Outcome]:
+    def outcomes(self) -> list[RunOutcome]:
         """The runs that are done with where and how long they ran, in the order of the matrix."""
         return [outcome for outcome in self._outcomes if outcome is not None]
 
@@ -108,7 +108,7 @@ class SweepResult:
         )
         return document
 
-    def _row(self, outcome: Outcome) -> Row:
+    def _row(self, outcome: RunOutcome) -> Row:
         run = self._matrix.runs[outcome.run]
         cell = self._matrix.cells[run.cell]
         values = {f"{PARAMETER}{name}": value for name, value in cell.parameters.items()}

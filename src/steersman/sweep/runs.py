@@ -22,7 +22,7 @@ from steersman.sweep.matrix import Matrix, Run
 from steersman.sweep.measures import Row, failure, measures
 
 
-class Outcome(msgspec.Struct, frozen=True, rename="camel"):
+class RunOutcome(msgspec.Struct, frozen=True, rename="camel"):
     """The outcome of a run: its row, and where and how long it ran, which is not part of the row."""
 
     run: int
@@ -41,14 +41,14 @@ class Runs:
         self._cells = Matrix(sweep).cells
         self._loaded: LoadedCell | None = None
 
-    def __call__(self, run: Run) -> Outcome:
+    def __call__(self, run: Run) -> RunOutcome:
         began, cpu_began = time.perf_counter(), time.process_time()
         try:
             row = self._row(run)
         except SteersmanError as error:
             row = failure(error)
         seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu_began
-        return Outcome(run.number, row, seconds, cpu_seconds, f"{platform.node()}:{os.getpid()}")
+        return RunOutcome(run.number, row, seconds, cpu_seconds, f"{platform.node()}:{os.getpid()}")
 
     def __getstate__(self) -> dict[str, Any]:
         """A simulation stays in its process; a worker loads its own."""

@@ -22,7 +22,7 @@ from steersman import api, config
 from steersman.assembly import SchedulerOptions
 from steersman.assembly.registry import PluginSource, register, with_enabled
 from steersman.clock import ManualClock
-from steersman.config import FeatureGates, PluginConfig, Profile, SchedulerConfiguration
+from steersman.config import FeatureGates, KubeSchedulerProfile, PluginConfig, SchedulerConfiguration
 from steersman.cycle.decision import Decision, Scheduled
 from steersman.embedded import KubeAdmission, Pods, Store
 from steersman.engine.evaluation import Evaluation
@@ -193,7 +193,7 @@ def _with_args(
     )
 
 
-def _profile_with(profile: Profile, entries: tuple[PluginConfig, ...]) -> Profile:
+def _profile_with(profile: KubeSchedulerProfile, entries: tuple[PluginConfig, ...]) -> KubeSchedulerProfile:
     names = {entry.name for entry in entries}
     others = (entry for entry in profile.plugin_config if entry.name not in names)
     return _replace(profile, plugin_config=(*others, *entries))

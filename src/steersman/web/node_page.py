@@ -11,7 +11,7 @@ import msgspec
 from steersman import api
 from steersman.assembly import Scheduler
 from steersman.framework.pod_resources import node_allocatable
-from steersman.state.pod_lifecycle import PodState
+from steersman.state.pod_lifecycle import CachedPodState
 from steersman.web.answers import TaintPart, WebPart, seconds_of, taint_parts
 from steersman.web.evaluation import NotEvaluated, PodEvaluation, evaluated
 from steersman.web.pending import waiting_pods
@@ -155,7 +155,7 @@ def _pod(scheduler: Scheduler, pod: api.Pod) -> NodePod:
         pod.spec.priority or 0,
         seconds_of(pod.metadata.creation_timestamp),
         scheduler.cache.shapes.info(pod).shape.requests,
-        record is not None and record.state is not PodState.ADDED,
+        record is not None and record.state is not CachedPodState.ADDED,
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.deploy.shipped import manifests, rendered
 from tests.e2e.access.shipped_cluster import ShippedCluster, apply, service_monitors
 
-from steersman.testing.control_plane import ApiError, JsonObject, KubeClient, wait_until
+from steersman.testing.control_plane import JsonObject, KubeClient, ServerRefusal, wait_until
 
 
 @pytest.fixture
@@ -48,14 +48,14 @@ def test_its_pods_meet_the_restricted_standard(admin: KubeClient) -> None:
     pod["metadata"] = {**template["metadata"], "name": "steersman", "namespace": "strict"}
     admin.create(pod, query={"dryRun": "All", "fieldValidation": "Strict"})
     pod["spec"] = {**pod["spec"], "hostNetwork": True}
-    with pytest.raises(ApiError, match="hostNetwork"):
+    with pytest.raises(ServerRefusal, match="hostNetwork"):
         admin.create(pod, query={"dryRun": "All", "fieldValidation": "Strict"})
 
 
 def test_a_misspelt_field_would_be_noticed(admin: KubeClient) -> None:
     service = manifests("manifests")["Service", "steersman"]
     service["spec"]["selektor"] = {}
-    with pytest.raises(ApiError, match="selektor"):
+    with pytest.raises(ServerRefusal, match="selektor"):
         admin.apply(service)
 
 

@@ -14,7 +14,7 @@ from tests.e2e.access.working import Work
 from tests.e2e.auditing import Entry
 from tests.e2e.faults.proxy import FaultProxy
 
-from steersman.testing.control_plane import ApiError, KubeClient
+from steersman.testing.control_plane import KubeClient, ServerRefusal
 
 #: What the API server lets everybody ask who has an account.
 EVERYBODY = {
@@ -95,7 +95,7 @@ def test_what_a_scheduler_does_not_need_is_denied(client: KubeClient, verb: str,
 
 
 def test_the_lease_of_another_may_not_be_touched(client: KubeClient) -> None:
-    with pytest.raises(ApiError) as refusal:
+    with pytest.raises(ServerRefusal) as refusal:
         client.get("Lease", "kube-scheduler", "kube-system")
     assert refusal.value.code == 403
 

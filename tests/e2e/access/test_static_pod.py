@@ -20,12 +20,12 @@ from tests.deploy.test_static_pod import KUBECONFIG
 from steersman.serving import DEFAULT_PORT
 from steersman.testing import make_node, make_pod
 from steersman.testing.control_plane import (
-    ApiError,
     Component,
     ControlPlane,
     JsonObject,
     KubeClient,
     KubeScheduler,
+    ServerRefusal,
     Steersman,
     bound_to,
     condition,
@@ -160,5 +160,5 @@ def test_the_static_pod_meets_no_standard_but_privileged(cluster: ControlPlane) 
     pod["metadata"]["namespace"] = "held"
     for field in ("priority", "priorityClassName"):
         del pod["spec"][field]
-    with pytest.raises(ApiError, match=r"host namespaces \(hostNetwork=true\), hostPath volumes"):
+    with pytest.raises(ServerRefusal, match=r"host namespaces \(hostNetwork=true\), hostPath volumes"):
         cluster.admin.create(pod, query={"dryRun": "All"})

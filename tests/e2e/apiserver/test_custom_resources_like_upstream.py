@@ -11,7 +11,7 @@ from tests.apiserver.custom_resources import INVALID, SCHEMA, VALID, database, d
 
 from steersman.apiserver.field_problems import InvalidObject, refuse
 from steersman.apiserver.structural_schemas import defaulted, problems_of, pruned
-from steersman.testing.control_plane import ApiError, KubeClient
+from steersman.testing.control_plane import KubeClient, ServerRefusal
 
 PATH = "/apis/example.com/v1/namespaces/default/databases"
 
@@ -33,7 +33,7 @@ def ours(document: dict[str, Any], old: dict[str, Any] | None = None) -> dict[st
 
 @pytest.mark.parametrize("name", INVALID)
 def test_what_is_invalid_is_refused_in_the_same_words(server: KubeClient, name: str) -> None:
-    with pytest.raises(ApiError) as theirs:
+    with pytest.raises(ServerRefusal) as theirs:
         server.request("POST", PATH, INVALID[name], query={"fieldValidation": "Ignore"})
     with pytest.raises(InvalidObject) as refusal:
         ours(INVALID[name])
@@ -55,7 +55,7 @@ def test_transition_rules_compare_with_what_was_there(server: KubeClient) -> Non
     server.request("POST", PATH, database(fixed="a"))
     old = server.request("GET", f"{PATH}/d")
     changed = {**old, "spec": {**old["spec"], "fixed": "b"}}
-    with pytest.raises(ApiError) as theirs:
+    with pytest.raises(ServerRefusal) as theirs:
         server.request("PUT", f"{PATH}/d", changed)
     server.request("DELETE", f"{PATH}/d", {})
     with pytest.raises(InvalidObject) as refusal:

@@ -21,7 +21,7 @@ from steersman.apiserver.patches import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE
 from steersman.apiserver.server_side_apply import ApplyConflict, apply
 from steersman.apiserver.tables import table_of
 from steersman.embedded.errors import ApiError as OurError
-from steersman.testing.control_plane import ApiError, JsonObject, KubeClient
+from steersman.testing.control_plane import JsonObject, KubeClient, ServerRefusal
 
 FORMS: Final = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH}
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -152,7 +152,7 @@ def test_a_patch_has_the_same_result(admin: KubeClient, form: str, patch: Any) -
 @pytest.mark.parametrize(("form", "patch"), REFUSED)
 def test_what_does_not_apply_is_refused_in_the_same_words(admin: KubeClient, form: str, patch: Any) -> None:
     before = admin.create(deployment())
-    with pytest.raises(ApiError) as theirs:
+    with pytest.raises(ServerRefusal) as theirs:
         admin.patch("Deployment", "web", patch, form=form)
     with pytest.raises(OurError) as ours:
         patched(FORMS[form], before, patch, schema_of("apps/v1", "Deployment"))
@@ -210,7 +210,7 @@ def test_a_series_of_applies_has_the_same_results(admin: KubeClient) -> None:
         conflict = None
         try:
             after = server_side(admin, wanted, manager, force)
-        except ApiError as error:
+        except ServerRefusal as error:
             conflict = error
         if conflict is not None:
             assert conflict.code == 409, (index, conflict)
@@ -235,7 +235,7 @@ def test_conflicts_have_the_same_words(admin: KubeClient) -> None:
             template={**deployment()["spec"]["template"], "spec": {"containers": [container("web") | {"image": "z"}]}},
         ),
     ):
-        with pytest.raises(ApiError) as theirs:
+        with pytest.raises(ServerRefusal) as theirs:
             server_side(admin, wanted, "me")
         with pytest.raises(ApplyConflict) as ours:
             apply(created, wanted, "me", False, NOW, schema_of("apps/v1", "Deployment"))

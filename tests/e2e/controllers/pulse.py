@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from steersman.testing.control_plane import ApiError, KubeClient
+from steersman.testing.control_plane import KubeClient, ServerRefusal
 
 NAMESPACE: Final = "pulse"
 _BEATS: Final = 5
@@ -64,7 +64,7 @@ class Pulse:
                     time.sleep(_INTERVAL)
                 self._last = [*self._last[1 - _BEATS :], time.monotonic() - self._began]
                 self._rest()
-        except (OSError, ApiError):
+        except (OSError, ServerRefusal):
             return  # The control plane has ended, and with it the tests.
 
     def _rest(self) -> None:

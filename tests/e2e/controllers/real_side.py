@@ -16,7 +16,7 @@ from tests.controllers.comparison.running import KINDS, Refused
 from tests.controllers.comparison.scenario import Document, Scenario
 from tests.e2e.controllers.pulse import Pulse
 
-from steersman.testing.control_plane import ApiError, ControlPlane, KubeClient
+from steersman.testing.control_plane import ControlPlane, KubeClient, ServerRefusal
 
 _CLUSTER_WIDE: Final = ("Namespace", "Node")
 _INTERVAL: Final = 0.05
@@ -50,7 +50,7 @@ class Mirror:
         try:
             for what, obj in self.client.watch(kind, timeout=_MIRROR_SECONDS):
                 self._take_in(kind, what, obj)
-        except (OSError, ValueError, http.client.HTTPException, ApiError):
+        except (OSError, ValueError, http.client.HTTPException, ServerRefusal):
             return  # The control plane has ended, and with it the tests.
 
     def _take_in(self, kind: str, what: str, obj: Document) -> None:
@@ -80,7 +80,7 @@ class RealSide:
                 [created] = self._client.create_nodes(document)
             else:
                 created = self._client.create(document)
-        except ApiError as error:
+        except ServerRefusal as error:
             raise Refused(str(error.status.get("message", ""))) from None
         self._wrote()
         return created
@@ -100,7 +100,7 @@ class RealSide:
             options["gracePeriodSeconds"] = grace_seconds
         try:
             self._client.request("DELETE", self._client.path(kind, name, self._scenario.namespace), options)
-        except ApiError as error:
+        except ServerRefusal as error:
             if error.code != 404 or grace_seconds != 0:
                 raise
         self._wrote()

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final, Self
 
-from steersman.testing.control_plane import ApiError, ControlPlane, JsonObject
+from steersman.testing.control_plane import ControlPlane, JsonObject, ServerRefusal
 
 WATCH_SECONDS: Final = 1.0
-LOSSES: Final = (OSError, http.client.HTTPException, ApiError)
+LOSSES: Final = (OSError, http.client.HTTPException, ServerRefusal)
 
 
 class PodFollower:
@@ -87,7 +87,7 @@ def insistently(act: Callable[[JsonObject], Any]) -> Callable[[JsonObject], None
 def _created(act: Callable[[JsonObject], Any], obj: JsonObject) -> bool:
     try:
         act(obj)
-    except ApiError as refusal:
+    except ServerRefusal as refusal:
         # A conflict: the answer to an earlier attempt was lost.
         if refusal.code < http.HTTPStatus.INTERNAL_SERVER_ERROR and refusal.code != http.HTTPStatus.CONFLICT:
             raise

@@ -8,7 +8,7 @@ from tests.e2e.faults.arena import FAST, Arena
 from tests.e2e.faults.faults import Interruption, LostAnswer, Refusal, Selection
 from tests.e2e.faults.proxy import FaultProxy
 
-from steersman.testing.control_plane import ApiError, Steersman, bound_to, wait_until
+from steersman.testing.control_plane import ServerRefusal, Steersman, bound_to, wait_until
 
 BINDINGS = Selection(method="POST", path="/binding")
 
@@ -97,7 +97,7 @@ def test_the_server_itself_refuses_a_second_binding(arena: Arena) -> None:
     """What everything here rests on."""
     arena.create_pods(1, "once")
     arena.plane.admin.bind("once-0", "first")
-    with pytest.raises(ApiError) as refusal:
+    with pytest.raises(ServerRefusal) as refusal:
         arena.plane.admin.bind("once-0", "second")
     assert refusal.value.code == 409
     assert bound_to(arena.plane.admin.get("Pod", "once-0")) == "first"

@@ -17,10 +17,10 @@ from steersman.cel.errors import Aborted, CelError, no_such_overload
 from steersman.cel.macros import MAP_INSERT, SORT_BY_KEYS
 from steersman.cel.meter import paced, require_room, spend
 from steersman.cel.value_text import shown
-from steersman.cel.values import Duration, GrowingMap, Uint, Value, from_key, go_name, to_key, type_name
+from steersman.cel.values import CelDuration, GrowingMap, Uint, Value, from_key, go_name, to_key, type_name
 
 _ORDERED: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
-_SUMMED: Final[dict[str, Value]] = {"int": 0, "uint": Uint(0), "double": 0.0, "duration": Duration(0)}
+_SUMMED: Final[dict[str, Value]] = {"int": 0, "uint": Uint(0), "double": 0.0, "duration": CelDuration(0)}
 _FULL_NAMES: Final = {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp"}
 
 

@@ -12,7 +12,7 @@ from steersman.cel import ast
 from steersman.cel.comparison import Equatable
 from steersman.cel.declarations import function, overload
 from steersman.cel.errors import CelError
-from steersman.cel.values import NONE, Duration, Optional, Timestamp, TypeValue, Value
+from steersman.cel.values import NONE, CelDuration, Optional, Timestamp, TypeValue, Value
 
 OR: Final = "or"
 OR_VALUE: Final = "orValue"
@@ -40,7 +40,7 @@ def _of_non_zero(value: Value) -> Optional:
 
 
 def _is_zero(value: Value) -> bool:
-    if isinstance(value, Duration):
+    if isinstance(value, CelDuration):
         return value.nanos == 0
     if isinstance(value, Timestamp):
         return value.nanos == _ZERO_TIME

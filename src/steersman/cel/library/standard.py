@@ -12,7 +12,7 @@ from steersman.cel.declarations import Function, Implementation, Overload, funct
 from steersman.cel.errors import no_such_overload
 from steersman.cel.library import regexes
 from steersman.cel.times import LocalTime, in_zone
-from steersman.cel.values import NANOS, DefaultMap, Duration, TextMap, Timestamp, Value, to_key
+from steersman.cel.values import NANOS, CelDuration, DefaultMap, TextMap, Timestamp, Value, to_key
 
 _MILLI: Final = 1_000_000
 _MINUTE: Final = 60 * NANOS
@@ -331,7 +331,7 @@ def _part(
 def _whole(unit: int) -> Implementation:
     """A duration in whole units, without what is left over."""
 
-    def whole(duration: Duration) -> int:
+    def whole(duration: CelDuration) -> int:
         count = abs(duration.nanos) // unit
         return -count if duration.nanos < 0 else count
 

@@ -30,7 +30,7 @@ from steersman.cel.types import (
     UINT,
     TypeKind,
 )
-from steersman.cel.values import Duration, Timestamp, Value, from_key, type_name
+from steersman.cel.values import CelDuration, Timestamp, Value, from_key, type_name
 
 _DEFAULT_PRECISION: Final = 6
 _INT64_DIGITS: Final = 19
@@ -197,7 +197,7 @@ def _nested(value: Value) -> str:
         raise CelError(f"no formatting function for {type_name(value)}")
     if isinstance(value, Timestamp):
         return f"timestamp({quote(to_string(value))})"
-    if isinstance(value, Duration):
+    if isinstance(value, CelDuration):
         return f"duration({quote(to_string(value))})"
     return _converted(value)
 

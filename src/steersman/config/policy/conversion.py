@@ -25,7 +25,7 @@ from steersman.config.configuration import (
 )
 from steersman.config.decoder import DecodedDocument
 from steersman.config.defaults import with_defaults
-from steersman.config.errors import ConfigError, ConfigStage, Problem, invalid
+from steersman.config.errors import ConfigError, ConfigProblem, ConfigStage, invalid
 from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
 from steersman.config.plugin_args import PluginArgs
 from steersman.config.policy.document import Policy, read_policy
@@ -83,12 +83,12 @@ def convert_policy(
     return PolicyConversion(configuration, (*filters.warnings, *scores.warnings, *checked_all, _NEWER))
 
 
-def _problems(policy: Policy) -> list[Problem]:
+def _problems(policy: Policy) -> list[ConfigProblem]:
     errors = extender_errors("extenders", policy.extenders)
     weight = policy.hard_pod_affinity_symmetric_weight
     if not 0 <= weight <= 100:
         errors.append(invalid("hardPodAffinitySymmetricWeight", weight, "not in valid range [0-100]"))
-    return [Problem.of(error) for error in errors]
+    return [ConfigProblem.of(error) for error in errors]
 
 
 def _merged_args(*parts: dict[str, PluginArgs]) -> dict[str, PluginArgs]:

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from steersman.api import NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from steersman.config.errors import Problem, invalid
+from steersman.config.errors import ConfigProblem, invalid
 from steersman.config.plugin_args import NodeAffinityArgs, PluginArgs
 from steersman.config.policy.document import LabelsPresence, Policy, Predicate
 
@@ -84,7 +84,7 @@ class Filters(msgspec.Struct):
     """In calling order."""
     args: dict[str, PluginArgs] = {}
     warnings: list[str] = []
-    problems: list[Problem] = []
+    problems: list[ConfigProblem] = []
 
 
 def filters_of(policy: Policy) -> Filters:
@@ -128,8 +128,8 @@ def _explain(path: str, predicate: Predicate, note: str, found: Filters) -> None
         found.warnings.append(f"{path}.argument: {predicate.name} takes no argument, it is left out")
 
 
-def _problem(path: str, value: str, detail: str) -> Problem:
-    return Problem.of(invalid(path, value, detail))
+def _problem(path: str, value: str, detail: str) -> ConfigProblem:
+    return ConfigProblem.of(invalid(path, value, detail))
 
 
 def _require_labels(presences: list[LabelsPresence], found: Filters) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from steersman.config.args_validation import shape_errors
-from steersman.config.errors import Problem, invalid
+from steersman.config.errors import ConfigProblem, invalid
 from steersman.config.plugin_args import (
     DEFAULT_RESOURCES,
     DefaultingType,
@@ -97,7 +97,7 @@ class Scores(msgspec.Struct):
     """Plugin to weight, in calling order."""
     args: dict[str, PluginArgs] = {}
     warnings: list[str] = []
-    problems: list[Problem] = []
+    problems: list[ConfigProblem] = []
 
 
 def scores_of(policy: Policy) -> Scores:
@@ -127,10 +127,10 @@ def _priorities(policy: Policy) -> list[tuple[str, Priority]]:
 def _accepted(path: str, priority: Priority, found: Scores) -> str | None:
     """The name of a priority that has a plugin; of any other the fate is recorded."""
     if not 0 < priority.weight <= _LARGEST_WEIGHT:
-        found.problems.append(Problem.of(invalid(f"{path}.weight", priority.weight, _BAD_WEIGHT)))
+        found.problems.append(ConfigProblem.of(invalid(f"{path}.weight", priority.weight, _BAD_WEIGHT)))
     argument = priority.argument
     if argument is not None and _given(argument) != 1:
-        found.problems.append(Problem.of(invalid(f"{path}.argument", priority.name, _ONE_ARGUMENT)))
+        found.problems.append(ConfigProblem.of(invalid(f"{path}.argument", priority.name, _ONE_ARGUMENT)))
         return None
     name = PRIORITY_ALIASES.get(priority.name, priority.name)
     if _ratio_of(priority) is not None:
@@ -157,10 +157,10 @@ def _with_ratio(path: str, name: str, priority: Priority, found: Scores) -> str 
             found.warnings.append(f"{path}.argument: {priority.name} takes no argument, it is left out")
         return name
     if ratio is None:
-        found.problems.append(Problem.of(invalid(f"{path}.argument", priority.name, _NO_RATIO)))
+        found.problems.append(ConfigProblem.of(invalid(f"{path}.argument", priority.name, _NO_RATIO)))
         return None
     where = f"{path}.argument.requestedToCapacityRatioArguments.shape"
-    found.problems += [Problem.of(error) for error in shape_errors(where, ratio.shape)]
+    found.problems += [ConfigProblem.of(error) for error in shape_errors(where, ratio.shape)]
     return name
 
 
@@ -173,7 +173,7 @@ def _explain_loss(path: str, priority: Priority, found: Scores) -> None:
     elif argument and argument.label_preference:
         reason = _NO_LABEL_PREFERENCE
     else:
-        found.problems.append(Problem.of(invalid(f"{path}.name", priority.name, _NOT_FOUND)))
+        found.problems.append(ConfigProblem.of(invalid(f"{path}.name", priority.name, _NOT_FOUND)))
         return
     found.warnings.append(f"{path}: {priority.name} is left out: {reason}")
 
@@ -191,7 +191,7 @@ def _add_strategy(chosen: dict[str, int], ratio: RequestedToCapacityRatioArgumen
         return
     if len(names) > 1:
         detail = _ONE_STRATEGY.format(", ".join(names))
-        found.problems.append(Problem.of(invalid("priorities", names, detail)))
+        found.problems.append(ConfigProblem.of(invalid("priorities", names, detail)))
         return
     strategy = ScoringStrategy(type=STRATEGIES[names[0]])
     if ratio is not None and names[0] == CAPACITY_RATIO_PRIORITY:

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from steersman.plugins.dynamic_resources.allocation import (
     AllocationFault,
+    DeviceRequirement,
     NodeDevices,
     PreparedClaim,
     PublishedDevice,
-    Request,
     Supply,
 )
 from steersman.plugins.dynamic_resources.allocation.suitability import are_tolerated
@@ -50,7 +50,7 @@ def shortfall(claims: Iterable[PreparedClaim], node: NodeDevices, supply: Supply
     return first
 
 
-def _counted(claim: PreparedClaim, request: Request, node: NodeDevices, supply: Supply) -> DeviceShortfall:
+def _counted(claim: PreparedClaim, request: DeviceRequirement, node: NodeDevices, supply: Supply) -> DeviceShortfall:
     devices = [device for device, _ in node.candidates]
     matching = [device for device in devices if _matches(device, request, supply)]
     free = [device for device in matching if _is_free(device, request, supply)]
@@ -66,14 +66,14 @@ def _counted(claim: PreparedClaim, request: Request, node: NodeDevices, supply: 
     )
 
 
-def _matches(device: PublishedDevice, request: Request, supply: Supply) -> bool:
+def _matches(device: PublishedDevice, request: DeviceRequirement, supply: Supply) -> bool:
     try:
         return supply.selectors.select(device, request)
     except AllocationFault:
         return False
 
 
-def _is_free(device: PublishedDevice, request: Request, supply: Supply) -> bool:
+def _is_free(device: PublishedDevice, request: DeviceRequirement, supply: Supply) -> bool:
     if device.taints and supply.features.device_taints and not are_tolerated(device.taints, request.tolerations):
         return False
     return request.admin_access or device.id not in supply.in_use.devices

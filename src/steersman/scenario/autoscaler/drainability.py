@@ -32,7 +32,7 @@ NO_BUDGET: Final = "has a disruption budget that allows no eviction"
 HAS_DEVICES: Final = "has resource claims"
 
 
-class NodePods(NamedTuple):
+class PodsToMove(NamedTuple):
     """The pods of a node that would go: those that have to find another one, or the one that keeps the node, and why."""
 
     to_move: tuple[api.Pod, ...] = ()
@@ -46,7 +46,7 @@ class Drainability:
         self._settings = settings
         self._budgets = [(budget, _selector(budget)) for budget in store.objects(api.PodDisruptionBudget).values()]
 
-    def pods_of(self, pods: Iterable[api.Pod]) -> NodePods:
+    def pods_of(self, pods: Iterable[api.Pod]) -> PodsToMove:
         """The pods of one node that would have to move if it goes, or the pod that keeps it."""
         to_move: list[api.Pod] = []
         for pod in pods:
@@ -54,9 +54,9 @@ class Drainability:
                 continue
             reason = self._blocked(pod)
             if reason:
-                return NodePods(blocked_by=f"pod {api.key(pod)} {reason}")
+                return PodsToMove(blocked_by=f"pod {api.key(pod)} {reason}")
             to_move.append(pod)
-        return NodePods(tuple(to_move))
+        return PodsToMove(tuple(to_move))
 
     def movable(self, pods: Iterable[api.Pod]) -> tuple[api.Pod, ...]:
         """The pods that have to find another node, whether or not they may go."""

@@ -11,7 +11,7 @@ from steersman import api
 from steersman.framework.pod_resources import node_allocatable, pod_requests
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.kubelets.drain import MIRROR_POD
-from steersman.scenario.autoscaler.drainability import Drainability, NodePods, is_daemon
+from steersman.scenario.autoscaler.drainability import Drainability, PodsToMove, is_daemon
 from steersman.scenario.autoscaler.what_if import NodeRemovals
 from steersman.scenario.document import AutoscalerSettings
 from steersman.scenario.pools import ClusterPools
@@ -78,7 +78,7 @@ class ScaleDown:
         self, pods_by_node: Mapping[str, Sequence[api.Pod]], drainability: Drainability, leaving: set[str]
     ) -> list[UnneededNode]:
         """The nodes that pass all rules but the what-if: empty nodes first, then the least used."""
-        ranked: list[tuple[bool, float, str, NodePods]] = []
+        ranked: list[tuple[bool, float, str, PodsToMove]] = []
         nodes = self._simulation.cluster.objects(api.Node)
         sizes = Counter(pool_of(node) for name, node in nodes.items() if name not in leaving)
         for name, node in nodes.items():

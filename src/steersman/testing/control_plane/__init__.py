@@ -13,7 +13,7 @@ run the real clients. `make e2e` builds the binaries once; see `Binaries.find`.
 
 from steersman.testing.control_plane.binaries import KUBERNETES_VERSION, Binaries, BinariesMissingError
 from steersman.testing.control_plane.client import KubeClient
-from steersman.testing.control_plane.client_errors import ApiError
+from steersman.testing.control_plane.client_errors import ServerRefusal
 from steersman.testing.control_plane.commands import ClientCommand, CommandError, helm_command, kubectl_command
 from steersman.testing.control_plane.component import Component, ComponentError
 from steersman.testing.control_plane.controller_manager import KubeControllerManager
@@ -26,7 +26,6 @@ from steersman.testing.control_plane.waiting import wait_until
 
 __all__ = [
     "KUBERNETES_VERSION",
-    "ApiError",
     "Authority",
     "Binaries",
     "BinariesMissingError",
@@ -41,6 +40,7 @@ __all__ = [
     "KubeControllerManager",
     "KubeScheduler",
     "SchedulerProcess",
+    "ServerRefusal",
     "ShadowProcess",
     "Steersman",
     "bound_to",

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from steersman.testing.control_plane import discovery
-from steersman.testing.control_plane.client_errors import ApiError
+from steersman.testing.control_plane.client_errors import ServerRefusal
 from steersman.testing.control_plane.connections import Connections, tls_context
 from steersman.testing.control_plane.credentials import Identity
 from steersman.testing.control_plane.manifests import JsonObject
@@ -37,7 +37,7 @@ _CHUNK_BYTES: Final = 1 << 16
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 
 
-class Response(msgspec.Struct, frozen=True):
+class ServerResponse(msgspec.Struct, frozen=True):
     """An answer, whatever its code."""
 
     status: int
@@ -74,7 +74,7 @@ class KubeClient:
         """None when there is no such object."""
         try:
             return self.get(kind, name, namespace)
-        except ApiError as error:
+        except ServerRefusal as error:
             if error.code != 404:
                 raise
             return None
@@ -108,7 +108,7 @@ class KubeClient:
             connection.request("GET", path)
             response = connection.getresponse()
             if response.status != 200:
-                raise _refused("GET", path, Response(response.status, response.read()))
+                raise _refused("GET", path, ServerResponse(response.status, response.read()))
             yield from _lines(response)
         finally:
             connection.close()
@@ -201,7 +201,7 @@ class KubeClient:
         query: Mapping[str, str] | None = None,
         content_type: str = "",
     ) -> JsonObject:
-        """Raises `ApiError` for every answer outside of 2xx."""
+        """Raises `ServerRefusal` for every answer outside of 2xx."""
         content_type = content_type or (PATCH_TYPES["merge"] if method == "PATCH" else "application/json")
         headers = {"Content-Type": content_type}
         answer = self.raw(method, _with_query(path, query), body, headers=headers)
@@ -210,14 +210,16 @@ class KubeClient:
         decoded: JsonObject = answer.json()
         return decoded
 
-    def raw(self, method: str, path: str, body: object = None, *, headers: Mapping[str, str] | None = None) -> Response:
+    def raw(
+        self, method: str, path: str, body: object = None, *, headers: Mapping[str, str] | None = None
+    ) -> ServerResponse:
         """Any answer, undecoded."""
         data = None if body is None else msgspec.json.encode(body)
         with self._connections.borrow() as connection:
             connection.request(method, path, data, dict(headers or {}))
             response = connection.getresponse()
             headers = {name.lower(): value for name, value in response.getheaders()}
-            return Response(response.status, response.read(), headers)
+            return ServerResponse(response.status, response.read(), headers)
 
     @property
     def _resources(self) -> discovery.Resources:
@@ -262,9 +264,9 @@ def _with_query(path: str, query: Mapping[str, str] | None) -> str:
     return f"{path}?{urlencode(given)}" if given else path
 
 
-def _refused(method: str, path: str, answer: Response) -> ApiError:
+def _refused(method: str, path: str, answer: ServerResponse) -> ServerRefusal:
     try:
         status = answer.json()
     except msgspec.DecodeError:
         status = {"message": answer.body.decode(errors="replace")}
-    return ApiError(method, path, answer.status, status if isinstance(status, dict) else {})
+    return ServerRefusal(method, path, answer.status, status if isinstance(status, dict) else {})

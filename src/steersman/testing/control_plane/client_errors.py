@@ -8,7 +8,7 @@ from typing import Any
 from steersman.errors import SteersmanError
 
 
-class ApiError(SteersmanError):
+class ServerRefusal(SteersmanError):
     """An answer outside of 2xx."""
 
     def __init__(self, method: str, path: str, code: int, status: dict[str, Any]) -> None:

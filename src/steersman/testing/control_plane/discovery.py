@@ -14,7 +14,7 @@ from steersman.errors import SteersmanError
 ACCEPT: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
-class Resource(msgspec.Struct, frozen=True):
+class DiscoveredResource(msgspec.Struct, frozen=True):
     """The facts that a server tells about one kind."""
 
     api_version: str
@@ -31,32 +31,32 @@ class Resource(msgspec.Struct, frozen=True):
 class Resources:
     """All kinds that a server knows, under `Kind`, `group/Kind` and `group/version/Kind`."""
 
-    def __init__(self, by_name: dict[str, Resource]) -> None:
+    def __init__(self, by_name: dict[str, DiscoveredResource]) -> None:
         self._by_name = by_name
 
     @classmethod
     def read(cls, documents: Iterable[dict[str, Any]]) -> Self:
         """The first group, and in it the first version, wins a bare kind: core before all others."""
-        by_name: dict[str, Resource] = {}
+        by_name: dict[str, DiscoveredResource] = {}
         for document in documents:
             for group in document["items"]:
                 for version in group["versions"]:
                     _add_version(by_name, group["metadata"].get("name", ""), version)
         return cls(by_name)
 
-    def find(self, kind: str) -> Resource:
+    def find(self, kind: str) -> DiscoveredResource:
         if kind not in self._by_name:
             raise SteersmanError(f"the API server knows no kind {kind!r}; write Kind, group/Kind or group/version/Kind")
         return self._by_name[kind]
 
-    def of(self, obj: dict[str, Any]) -> Resource:
+    def of(self, obj: dict[str, Any]) -> DiscoveredResource:
         return self.find(f"{obj['apiVersion']}/{obj['kind']}")
 
 
-def _add_version(by_name: dict[str, Resource], group: str, version: dict[str, Any]) -> None:
+def _add_version(by_name: dict[str, DiscoveredResource], group: str, version: dict[str, Any]) -> None:
     api_version = f"{group}/{version['version']}" if group else version["version"]
     for entry in version["resources"]:
         kind = entry["responseKind"]["kind"]
-        resource = Resource(api_version, entry["resource"], entry["scope"] == "Namespaced")
+        resource = DiscoveredResource(api_version, entry["resource"], entry["scope"] == "Namespaced")
         for name in (kind, f"{group}/{kind}", f"{api_version}/{kind}"):
             by_name.setdefault(name, resource)

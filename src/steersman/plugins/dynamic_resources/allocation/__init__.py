@@ -18,7 +18,12 @@ from steersman.plugins.dynamic_resources.allocation.limits import (
     run_to_end,
 )
 from steersman.plugins.dynamic_resources.allocation.pools import NodeDevices, PublishedDevices
-from steersman.plugins.dynamic_resources.allocation.requests import PreparedClaim, Request, expressions_of, prepare
+from steersman.plugins.dynamic_resources.allocation.requests import (
+    DeviceRequirement,
+    PreparedClaim,
+    expressions_of,
+    prepare,
+)
 from steersman.plugins.dynamic_resources.allocation.resource_slices import DeviceId, PublishedDevice, PublishedSlice
 from steersman.plugins.dynamic_resources.allocation.results import allocation_of
 from steersman.plugins.dynamic_resources.allocation.search import (
@@ -34,6 +39,7 @@ __all__ = [
     "AllocationFault",
     "AvailableCounters",
     "DeviceId",
+    "DeviceRequirement",
     "DevicesInUse",
     "Features",
     "FoundDevice",
@@ -45,7 +51,6 @@ __all__ = [
     "PublishedDevice",
     "PublishedDevices",
     "PublishedSlice",
-    "Request",
     "Selectors",
     "Supply",
     "UseChange",

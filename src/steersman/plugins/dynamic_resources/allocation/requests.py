@@ -127,7 +127,7 @@ MOST_DEVICES: Final = 32
 FindClass = Callable[[str], api.DeviceClass | None]
 
 
-class Request(msgspec.Struct, frozen=True, eq=False):
+class DeviceRequirement(msgspec.Struct, frozen=True, eq=False):
     """A request, or one of the alternatives of a request, which are called subrequests."""
 
     #: Of the claim: `namespace/name`.
@@ -159,7 +159,7 @@ class PreparedClaim(msgspec.Struct, frozen=True, eq=False):
 
     claim: api.ResourceClaim
     #: Each request with its alternatives, best first; only a list of subrequests can have more than one.
-    requests: tuple[tuple[Request, ...], ...]
+    requests: tuple[tuple[DeviceRequirement, ...], ...]
 
     @property
     def key(self) -> str:
@@ -192,14 +192,14 @@ class _RequestReader:
                 )
         return PreparedClaim(self._claim, requests)
 
-    def _alternatives(self, request: api.DeviceRequest) -> tuple[Request, ...]:
+    def _alternatives(self, request: api.DeviceRequest) -> tuple[DeviceRequirement, ...]:
         if not request.first_available:
             return (self._exact(request),)
         if not self._features.prioritized_list:
             raise self._fault(request.name, "has subrequests, but the DRAPrioritizedList feature is disabled")
         return tuple(self._made(subrequest, subrequest.name, request.name) for subrequest in request.first_available)
 
-    def _exact(self, request: api.DeviceRequest) -> Request:
+    def _exact(self, request: api.DeviceRequest) -> DeviceRequirement:
         exactly = request.exactly
         if exactly is None:
             raise self._fault(request.name, "missing device class name (unsupported request type?)")
@@ -209,10 +209,10 @@ class _RequestReader:
 
     def _made(
         self, asked: api.ExactDeviceRequest | api.DeviceSubRequest, name: str, parent: str, admin_access: bool = False
-    ) -> Request:
+    ) -> DeviceRequirement:
         self._check(asked, name, parent)
         device_class = self._class(asked.device_class_name, name)
-        return Request(
+        return DeviceRequirement(
             claim=self._key,
             name=name,
             parent=parent,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from steersman import api
 from steersman.api.quantity import canonical, parse
 from steersman.plugins.dynamic_resources.allocation.limits import AllocationFault, Features
-from steersman.plugins.dynamic_resources.allocation.requests import PreparedClaim, Request
+from steersman.plugins.dynamic_resources.allocation.requests import DeviceRequirement, PreparedClaim
 from steersman.plugins.dynamic_resources.allocation.search import FoundDevice
 
 NewShareId = Callable[[], str]
@@ -48,9 +48,9 @@ def _result(found: FoundDevice, features: Features, new_share_id: NewShareId) ->
 # -- configuration for drivers -------------------------------------------------------------------------------------------
 
 
-def _of_classes(requests: Iterable[Request]) -> Iterator[api.DeviceAllocationConfiguration]:
+def _of_classes(requests: Iterable[DeviceRequirement]) -> Iterator[api.DeviceAllocationConfiguration]:
     """The configuration of each class once, for all requests that use it."""
-    users: dict[str, list[Request]] = {}
+    users: dict[str, list[DeviceRequirement]] = {}
     for request in requests:
         users.setdefault(request.device_class.metadata.name, []).append(request)
     for using in users.values():
@@ -59,7 +59,9 @@ def _of_classes(requests: Iterable[Request]) -> Iterator[api.DeviceAllocationCon
             yield api.DeviceAllocationConfiguration(source="FromClass", requests=names, opaque=config.opaque)
 
 
-def _of_claim(claim: api.ResourceClaim, chosen: Iterable[Request]) -> Iterator[api.DeviceAllocationConfiguration]:
+def _of_claim(
+    claim: api.ResourceClaim, chosen: Iterable[DeviceRequirement]
+) -> Iterator[api.DeviceAllocationConfiguration]:
     """The claim's configuration for all requests, and for each request that was chosen, as often as it is."""
     chosen = list(chosen)
     for config in claim.spec.devices.config:

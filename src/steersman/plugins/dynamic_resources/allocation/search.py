@@ -19,7 +19,7 @@ import msgspec
 from steersman.api.meta import Quantity
 from steersman.plugins.dynamic_resources.allocation.limits import AllocationFault, Features, NodeFault, Pace, run_to_end
 from steersman.plugins.dynamic_resources.allocation.pools import DevicePool, NodeDevices
-from steersman.plugins.dynamic_resources.allocation.requests import MOST_DEVICES, PreparedClaim, Request
+from steersman.plugins.dynamic_resources.allocation.requests import MOST_DEVICES, DeviceRequirement, PreparedClaim
 from steersman.plugins.dynamic_resources.allocation.resource_slices import DeviceId, PublishedDevice, nanos
 from steersman.plugins.dynamic_resources.allocation.suitability import (
     Selectors,
@@ -37,7 +37,7 @@ _NOTHING: dict[str, int] = {}
 class FoundDevice(msgspec.Struct, frozen=True, eq=False):
     """A device chosen for a request, and what has to be undone when the choice is dropped."""
 
-    request: Request
+    request: DeviceRequirement
     device: PublishedDevice
     pool: DevicePool
     #: What a share of the device takes; None: the device is not shared.
@@ -120,7 +120,7 @@ class Search:
         #: What is taken of devices that are shared, in billionths.
         self._sharing: dict[DeviceId, dict[str, int]] = {}
         #: For requests that want all devices: which these are.
-        self._all: dict[Request, list[Candidate]] = {}
+        self._all: dict[DeviceRequirement, list[Candidate]] = {}
 
     def run(self) -> Generator[None, None, Found | None]:
         for claim in self._claims:
@@ -152,7 +152,7 @@ class Search:
                 f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MOST_DEVICES}"
             )
 
-    def _all_devices(self, request: Request) -> Generator[None, None, list[Candidate]]:
+    def _all_devices(self, request: DeviceRequirement) -> Generator[None, None, list[Candidate]]:
         found: list[Candidate] = []
         for pool in self._node.pools:
             if not pool.is_usable:
@@ -167,7 +167,7 @@ class Search:
                     yield
         return found
 
-    def _count(self, request: Request) -> int:
+    def _count(self, request: DeviceRequirement) -> int:
         return len(self._all[request]) if request.wants_all else request.count
 
     # -- the search --------------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class Search:
             return (yield from self._devices(claim, index, alternatives[0], 0, 0))
         return (yield from self._first_of(claim, index, alternatives))
 
-    def _first_of(self, claim: int, index: int, alternatives: Sequence[Request]) -> _Steps:
+    def _first_of(self, claim: int, index: int, alternatives: Sequence[DeviceRequirement]) -> _Steps:
         all_too_many = True
         for request in alternatives:
             try:
@@ -202,7 +202,7 @@ class Search:
             raise _TooManyDevices
         return False
 
-    def _devices(self, claim: int, index: int, request: Request, nth: int, start: int) -> _Steps:
+    def _devices(self, claim: int, index: int, request: DeviceRequirement, nth: int, start: int) -> _Steps:
         """Searches for the nth device of the request, from the candidate at `start` on, and for everything after it."""
         if self._is_time_to_pause():
             yield
@@ -232,7 +232,14 @@ class Search:
         return False
 
     def _try(
-        self, claim: int, index: int, request: Request, nth: int, device: PublishedDevice, pool: DevicePool, after: int
+        self,
+        claim: int,
+        index: int,
+        request: DeviceRequirement,
+        nth: int,
+        device: PublishedDevice,
+        pool: DevicePool,
+        after: int,
     ) -> _Steps:
         """Searches on with this device as the nth of the request."""
         if not self._take(claim, request, device, pool):
@@ -247,27 +254,27 @@ class Search:
 
     # -- one device --------------------------------------------------------------------------------------------------
 
-    def _is_free(self, claim: int, request: Request, device: PublishedDevice) -> bool:
+    def _is_free(self, claim: int, request: DeviceRequirement, device: PublishedDevice) -> bool:
         """Whether nobody has the device. With admin access others do not matter, but a claim gets each device once."""
         allocating = self._allocating.get(device.id)
         if request.admin_access:
             return not allocating or claim not in allocating
         return not allocating and device.id not in self._supply.in_use.devices
 
-    def _is_suitable(self, device: PublishedDevice, request: Request) -> bool:
+    def _is_suitable(self, device: PublishedDevice, request: DeviceRequirement) -> bool:
         if device.device.binding_conditions and not self._features.binding_conditions:
             return False
         if not self._selectors.select(device, request):
             return False
         return device.reach is None or device.reach.includes(self._node.node)
 
-    def _has_room(self, device: PublishedDevice, request: Request) -> bool:
+    def _has_room(self, device: PublishedDevice, request: DeviceRequirement) -> bool:
         if not self._features.consumable_capacity:
             return True
         allocated = self._supply.in_use.capacity.get(device.id, _NOTHING)
         return has_capacity(device.device, request.capacity, allocated, self._sharing.get(device.id, _NOTHING))
 
-    def _take(self, claim: int, request: Request, device: PublishedDevice, pool: DevicePool) -> bool:
+    def _take(self, claim: int, request: DeviceRequirement, device: PublishedDevice, pool: DevicePool) -> bool:
         """Chooses the device, unless something is against it. Constraints come after what can be told without them: a
         device that is taken back is not always forgotten as if it had never been there."""
         is_shared = device.is_shared and self._features.consumable_capacity
@@ -290,7 +297,7 @@ class Search:
         self._commit(claim, FoundDevice(request, device, pool, share, counts, device.id in self._sharing))
         return True
 
-    def _meets_constraints(self, claim: int, request: Request, device: PublishedDevice) -> bool:
+    def _meets_constraints(self, claim: int, request: DeviceRequirement, device: PublishedDevice) -> bool:
         for met, constraint in enumerate(self._constraints[claim]):
             if constraint.add(request.base_name, request.full_name, device):
                 continue
@@ -301,7 +308,7 @@ class Search:
             return False
         return True
 
-    def _leave_constraints(self, claim: int, request: Request, count: int) -> None:
+    def _leave_constraints(self, claim: int, request: DeviceRequirement, count: int) -> None:
         for constraint in reversed(self._constraints[claim][:count]):
             constraint.remove(request.base_name, request.full_name)
 

@@ -25,7 +25,7 @@ from steersman.api.meta import Quantity
 from steersman.api.quantity import Amount, Format, canonical, value_of
 from steersman.cel import CelError, EvaluationTimeout, compile_device_selector
 from steersman.plugins.dynamic_resources.allocation.limits import AllocationFault
-from steersman.plugins.dynamic_resources.allocation.requests import Request
+from steersman.plugins.dynamic_resources.allocation.requests import DeviceRequirement
 from steersman.plugins.dynamic_resources.allocation.resource_slices import PublishedDevice, nanos
 
 
@@ -41,7 +41,7 @@ class Selectors:
         #: How many answers were not remembered.
         self.evaluations = 0
 
-    def select(self, device: PublishedDevice, request: Request) -> bool:
+    def select(self, device: PublishedDevice, request: DeviceRequirement) -> bool:
         """Whether the device is of the kind that the request wants. AllocationFault when an expression cannot be evaluated."""
         answers = device.answers
         for expression in (*request.class_expressions, *request.expressions):
@@ -64,7 +64,7 @@ class Selectors:
                 return False
         return True
 
-    def _evaluated_for(self, device: PublishedDevice, expression: str, request: Request) -> bool | str:
+    def _evaluated_for(self, device: PublishedDevice, expression: str, request: DeviceRequirement) -> bool | str:
         try:
             return self._evaluated(device, expression)
         except AllocationFault as fault:
@@ -89,13 +89,13 @@ class Selectors:
         return answer
 
 
-def _refused(request: Request, expression: str, answer: bool | str) -> bool:
+def _refused(request: DeviceRequirement, expression: str, answer: bool | str) -> bool:
     if isinstance(answer, bool):
         return answer
     raise AllocationFault(f"{_whose(request, expression)}: {answer}")
 
 
-def _whose(request: Request, expression: str) -> str:
+def _whose(request: DeviceRequirement, expression: str) -> str:
     if expression in request.class_expressions:
         whose, index = f"class {request.device_class.metadata.name}", request.class_expressions.index(expression)
     else:
