@@ -8,11 +8,11 @@ connected; `run` and `program` read the rest.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import msgspec
 
 from steersman import config
+from steersman.api.text_files import read_text
 from steersman.assembly.registry import register, with_enabled
 from steersman.config import DEFAULT_GATES, Duration, FeatureGates, SchedulerConfiguration
 from steersman.errors import InputError
@@ -152,7 +152,7 @@ def effective(options: RunOptions) -> Effective:
     config.refuse_unsupported(gates)
     registry, names = register(options.plugin_files)
     file = options.config_file or None
-    loaded = config.load(_text(file), file, gates) if file else config.default_configuration(gates)
+    loaded = config.load(read_text(file), file, gates) if file else config.default_configuration(gates)
     configuration = with_enabled(_with_flags(loaded, options), names)
     config.validate(configuration, gates, file=file)
     config.build(configuration, capabilities_of(registry), gates, file)
@@ -176,12 +176,3 @@ def _said(flags: ElectionFlags | ClientFlags | DebuggingFlags) -> dict[str, obje
 def _check_serving(serving: ServingOptions) -> None:
     if bool(serving.certificate_file) != bool(serving.key_file):
         raise InputError(ONE_TLS_FILE)
-
-
-def _text(file: str) -> str:
-    try:
-        return Path(file).read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=file) from error
-    except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text", file=file) from error

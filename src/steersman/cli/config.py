@@ -118,17 +118,12 @@ def _load(file: str | None, feature_gates: str | None) -> SchedulerConfiguration
 
 
 def _text(file: str) -> str:
-    from pathlib import Path
+    from steersman.api.text_files import errors_in_file, read_text
 
-    from steersman.errors import InputError
-
-    try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        return data.decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=file) from error
-    except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text", file=file) from error
+    if file != "-":
+        return read_text(file)
+    with errors_in_file(file):
+        return sys.stdin.buffer.read().decode("utf-8-sig")
 
 
 def _effective(

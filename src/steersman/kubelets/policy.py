@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from steersman.api import LabelSelector, Pod, codec, yaml_documents
+from steersman.api import LabelSelector, Pod, codec
+from steersman.api.own_documents import DocumentKind, DocumentPart
 from steersman.api.selectors import from_label_selector
+from steersman.api.text_files import errors_in_file
 from steersman.errors import InputError
 from steersman.kubelets.durations import parse_duration
 
 POLICY_KIND: Final = "KubeletPolicy"
 POLICY_VERSION: Final = "steersman.dev/v1"
+_POLICY: Final = DocumentKind(POLICY_VERSION, POLICY_KIND)
 NEVER: Final = "never"
 NO_EXIT_CODES: Final = "is no list of exit codes"
 EXIT_CODES_HINT: Final = 'use numbers from 0 to 255 such as "1" or "1,1,0": of the first run, the second, the others'
@@ -32,11 +34,7 @@ PolicySource: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | KubeletPoli
 _replace = msgspec.structs.replace
 
 
-class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
-    """Base of the parts of a policy: unknown fields are refused."""
-
-
-class PodSettings(_Part, frozen=True):
+class PodSettings(DocumentPart, frozen=True):
     """Settings for pods; None where nothing is set. Times are texts or numbers for `parse_duration`."""
 
     #: From being bound to the start of the first container.
@@ -55,7 +53,7 @@ class PodSettings(_Part, frozen=True):
     stop_seconds: str | float | None = None
 
 
-class PolicyRule(_Part, frozen=True):
+class PolicyRule(DocumentPart, frozen=True):
     """Which pods it is about (all that is given must match), and what is said about them."""
 
     pods: PodSettings
@@ -73,7 +71,7 @@ class PolicyRule(_Part, frozen=True):
         return self.selector is None or from_label_selector(self.selector).matches(meta.labels)
 
 
-class KubeletPolicy(_Part, frozen=True):
+class KubeletPolicy(DocumentPart, frozen=True):
     """Rules for pods, of which the first that matches counts; without any, pods run for ever from the moment they are bound."""
 
     api_version: str = POLICY_VERSION
@@ -114,36 +112,16 @@ def load_policy(source: PolicySource) -> KubeletPolicy:
         _check(source)
         return source
     if isinstance(source, Mapping):
-        return _read_policy(dict(source))
+        return _read_policy(_POLICY.identified(dict(source)))
     path = fspath(source)
-    try:
-        return _read_policy(_only_document(Path(path).read_text(encoding="utf-8")))
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
-    except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text", file=path) from error
-    except InputError as error:
-        raise error.located(file=path) from error
+    with errors_in_file(path):
+        return _read_policy(_POLICY.read(path))
 
 
-def _only_document(text: str) -> Any:
-    found = [document for document in yaml_documents.documents(text) if document is not None]
-    if len(found) != 1:
-        raise InputError(f"holds {len(found)} documents", hint=f"write one of kind {POLICY_KIND}")
-    return found[0]
-
-
-def _read_policy(document: Any) -> KubeletPolicy:
-    if not isinstance(document, dict) or (document.get("apiVersion"), document.get("kind")) != _IDENTITY:
-        told = {name: document.get(name) for name in ("apiVersion", "kind")} if isinstance(document, dict) else document
-        hint = f"write apiVersion: {POLICY_VERSION} and kind: {POLICY_KIND}"
-        raise InputError(f"is no {POLICY_KIND}", value=told, hint=hint)
+def _read_policy(document: dict[str, Any]) -> KubeletPolicy:
     policy = codec.convert(document, KubeletPolicy)
     _check(policy)
     return policy
-
-
-_IDENTITY: Final = (POLICY_VERSION, POLICY_KIND)
 
 
 def _check(policy: KubeletPolicy) -> None:

@@ -10,12 +10,12 @@ the way, so that one that is wrong is found early too. What Steersman cannot run
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from steersman import api, config
+from steersman.api.text_files import read_text
 from steersman.assembly import SchedulerOptions
 from steersman.client import Connection
 from steersman.config import GATES, FeatureGates, SchedulerConfiguration
@@ -118,12 +118,7 @@ def _configuration(selected: Selected, options: BenchOptions, gates: FeatureGate
     file = options.config_file or selected.case.scheduler_config_file
     if not file:
         return config.default_configuration(gates)
-    try:
-        return config.load(Path(file).read_text(encoding="utf-8"), file, gates)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=file) from error
-    except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text", file=file) from error
+    return config.load(read_text(file), file, gates)
 
 
 # -- parameters --------------------------------------------------------------------------------------------------------

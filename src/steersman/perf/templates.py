@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -18,6 +17,7 @@ from msgspec import inspect
 
 from steersman import api
 from steersman.api import codec, validation, yaml_documents
+from steersman.api.text_files import read_text
 from steersman.errors import InputError
 from steersman.perf.go_templates import has_expressions, rendered
 
@@ -44,12 +44,7 @@ class Template:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        try:
-            self._text = Path(file).read_text(encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", file=file) from error
-        except UnicodeDecodeError as error:
-            raise InputError("is not UTF-8 text", file=file) from error
+        self._text = read_text(file)
         self._only: Draft | None = None
 
     def draft(self, index: int = 0, count: int = 1) -> Draft:

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from steersman.api import codec, yaml_documents
+from steersman.api.text_files import errors_in_file, read_text
 from steersman.errors import InputError
 from steersman.perf.operations import OPERATIONS, Operation
 
@@ -112,14 +113,8 @@ class TestCase(msgspec.Struct, frozen=True):
 
 def load(file: str) -> list[TestCase]:
     """All test cases of a file. Raises `InputError`."""
-    try:
-        return _loaded(file, Path(file).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=file) from error
-    except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text", file=file) from error
-    except InputError as error:
-        raise error.located(file=file) from error
+    with errors_in_file(file):
+        return _loaded(file, read_text(file))
 
 
 def _loaded(file: str, text: str) -> list[TestCase]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
 from steersman import api, config
+from steersman.api.text_files import read_text
 from steersman.assembly import Failure, Scheduler, SchedulerOptions
 from steersman.assembly.registry import register, with_enabled
 from steersman.assembly.stimuli import at_once
@@ -53,12 +53,7 @@ def _configuration(file: str, gates: FeatureGates) -> SchedulerConfiguration:
 
 def configuration_text(file: str) -> str:
     """The text of the configuration file; "" without one."""
-    try:
-        return Path(file).read_text(encoding="utf-8") if file else ""
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=file) from error
-    except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text", file=file) from error
+    return read_text(file) if file else ""
 
 
 def _renamed(loaded: SchedulerConfiguration, name: str) -> SchedulerConfiguration:

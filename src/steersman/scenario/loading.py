@@ -14,7 +14,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from steersman.api import codec, yaml_documents
+from steersman.api import codec
+from steersman.api.own_documents import DocumentKind
 from steersman.errors import InputError
 from steersman.kubelets import KubeletPolicy, load_policy
 from steersman.scenario.document import (
@@ -37,7 +38,7 @@ ScenarioSource: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | Scenario"
 """A file, the document as a dict (its files are looked for in the working directory), or a scenario that is already loaded."""
 
 NEVER_ENDS: Final = "never ends"
-_IDENTITY: Final = (SCENARIO_VERSION, SCENARIO_KIND)
+_SCENARIO: Final = DocumentKind(SCENARIO_VERSION, SCENARIO_KIND)
 _NO_PARAMETERS: Final[Mapping[str, ParameterValue]] = {}
 
 
@@ -112,32 +113,9 @@ def load_scenario(source: ScenarioSource) -> Scenario:
         scenario = Scenario(dict(source))
     else:
         path = fspath(source)
-        scenario = Scenario(_read(path), str(Path(path).parent), path)
+        scenario = Scenario(_SCENARIO.read(path), str(Path(path).parent), path)
     scenario.prepared()
     return scenario
-
-
-def _read(path: str) -> dict[str, Any]:
-    try:
-        found = [each for each in yaml_documents.documents(Path(path).read_text(encoding="utf-8")) if each is not None]
-        if len(found) != 1:
-            raise InputError(f"holds {len(found)} documents", hint=f"write one of kind {SCENARIO_KIND}")
-        document = found[0]
-        if not isinstance(document, dict) or (document.get("apiVersion"), document.get("kind")) != _IDENTITY:
-            said = (
-                {name: document.get(name) for name in ("apiVersion", "kind")}
-                if isinstance(document, dict)
-                else document
-            )
-            hint = f"write apiVersion: {SCENARIO_VERSION} and kind: {SCENARIO_KIND}"
-            raise InputError(f"is no {SCENARIO_KIND}", value=said, hint=hint)
-        return document
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
-    except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text", file=path) from error
-    except InputError as error:
-        raise error.located(file=path) from error
 
 
 def _prepared(scenario: Scenario, parameters: Mapping[str, ParameterValue]) -> PreparedScenario:

@@ -6,10 +6,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from steersman import config
+from steersman.api.text_files import read_text
 from steersman.config import FeatureGates, SchedulerConfiguration
 from steersman.errors import InputError
 
@@ -27,13 +27,7 @@ def load_configuration(given: Configuration, gates: FeatureGates) -> SchedulerCo
     if isinstance(given, Mapping):
         return config.load(_json(given), gates=gates)
     path = fspath(given)
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
-    except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text", file=path) from error
-    return config.load(text, path, gates)
+    return config.load(read_text(path), path, gates)
 
 
 def _json(document: Mapping[str, Any]) -> str:

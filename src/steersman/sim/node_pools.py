@@ -11,14 +11,15 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from steersman import api
-from steersman.api import codec, label_syntax, validation, yaml_documents
+from steersman.api import codec, label_syntax, validation
+from steersman.api.own_documents import DocumentKind, DocumentPart
 from steersman.api.schemas import schema_of
+from steersman.api.text_files import errors_in_file
 from steersman.api.unknown_fields import unknown_fields
 from steersman.errors import InputError
 from steersman.sim.node_costs import POOL_LABEL, PRICE_ANNOTATION
@@ -37,14 +38,10 @@ PoolsSource: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | NodePools"
 
 _POOL_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LONGEST_POOL_NAME: Final = 50
-_IDENTITY: Final = (POOLS_VERSION, POOLS_KIND)
+_POOLS: Final = DocumentKind(POOLS_VERSION, POOLS_KIND)
 
 
-class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
-    """Base of the parts of the document: unknown fields are refused."""
-
-
-class NodePool(_Part, frozen=True, kw_only=True):
+class NodePool(DocumentPart, frozen=True, kw_only=True):
     """Nodes that are alike but for their names and zones."""
 
     name: str
@@ -95,14 +92,14 @@ class NodePool(_Part, frozen=True, kw_only=True):
             number += 1
 
 
-class PoolLimits(_Part, frozen=True):
+class PoolLimits(DocumentPart, frozen=True):
     """Limits for all pools together."""
 
     #: Spot nodes have at most this share of the allocatable CPU of all nodes; None: there is no limit.
     spot_share: float | None = None
 
 
-class NodePools(_Part, frozen=True):
+class NodePools(DocumentPart, frozen=True):
     """A document of kind NodePools: pools by name, and limits for all of them; made by `load_pools`."""
 
     pools: tuple[NodePool, ...]
@@ -130,18 +127,12 @@ def load_pools(source: PoolsSource) -> NodePools:
         _check(source)
         return source
     if isinstance(source, Mapping):
-        return _read_pools(dict(source))
+        return _read_pools(_POOLS.identified(dict(source)))
     if not isinstance(source, (str, PathLike)):
         raise InputError("is neither a path nor a document", value=source, hint=f"give a document of kind {POOLS_KIND}")
     path = fspath(source)
-    try:
-        return _read_pools(_only_document(Path(path).read_text(encoding="utf-8")))
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
-    except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text", file=path) from error
-    except InputError as error:
-        raise error.located(file=path) from error
+    with errors_in_file(path):
+        return _read_pools(_POOLS.read(path))
 
 
 def _status(template: api.Node) -> api.NodeStatus:
@@ -152,18 +143,7 @@ def _status(template: api.Node) -> api.NodeStatus:
     return msgspec.structs.replace(status, allocatable=allocatable, capacity=capacity)
 
 
-def _only_document(text: str) -> Any:
-    found = [document for document in yaml_documents.documents(text) if document is not None]
-    if len(found) != 1:
-        raise InputError(f"holds {len(found)} documents", hint=f"write one of kind {POOLS_KIND}")
-    return found[0]
-
-
-def _read_pools(document: Any) -> NodePools:
-    if not isinstance(document, dict) or (document.get("apiVersion"), document.get("kind")) != _IDENTITY:
-        told = {name: document.get(name) for name in ("apiVersion", "kind")} if isinstance(document, dict) else document
-        hint = f"write apiVersion: {POOLS_VERSION} and kind: {POOLS_KIND}"
-        raise InputError(f"is no {POOLS_KIND}", value=told, hint=hint)
+def _read_pools(document: dict[str, Any]) -> NodePools:
     try:
         pools = codec.convert(document, NodePools)
         _check_template_fields(document)

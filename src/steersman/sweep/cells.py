@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from steersman.api import yaml_documents
+from steersman.api.text_files import read_text
 from steersman.errors import InputError
 from steersman.scenario import Scenario, ScenarioResult, load_scenario
 from steersman.scenario.document import SCENARIO_KIND, SCENARIO_VERSION
@@ -130,12 +130,7 @@ def _refers_to(document: Any, parameter: str) -> bool:
 
 
 def _document_in(path: str) -> Any:
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
-    except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text", file=path) from error
+    text = read_text(path)
     found = [document for document in yaml_documents.documents(text) if document is not None]
     if len(found) != 1:
         raise InputError(f"holds {len(found)} documents", file=path, hint="write one KubeSchedulerConfiguration")

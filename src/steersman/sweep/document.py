@@ -12,6 +12,8 @@ from typing import Annotated, Any, Final, TypeAlias
 import msgspec
 from msgspec import Meta
 
+from steersman.api.own_documents import DocumentPart
+
 SWEEP_KIND: Final = "Sweep"
 SWEEP_VERSION: Final = "steersman.dev/v1alpha1"
 
@@ -19,11 +21,7 @@ JsonObject: TypeAlias = dict[str, Any]
 ParameterValue: TypeAlias = str | int | float | bool
 
 
-class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
-    """Base of all parts of the document: unknown fields are refused."""
-
-
-class ConfigurationChoice(_Part, frozen=True):
+class ConfigurationChoice(DocumentPart, frozen=True):
     """A scheduler to compare with others."""
 
     name: Annotated[str, Meta(description="The name in results; default: that of the file, or `default`.")] = ""
@@ -35,7 +33,7 @@ class ConfigurationChoice(_Part, frozen=True):
     feature_gates: Annotated[dict[str, bool], Meta(description="Feature gates of the scheduler.")] = {}
 
 
-class InputChoice(_Part, frozen=True):
+class InputChoice(DocumentPart, frozen=True):
     """A workload on a cluster; exactly one of `manifests` and `scenario`."""
 
     name: Annotated[str, Meta(description="The name in results; default: that of the file, or `input`.")] = ""
@@ -56,14 +54,14 @@ class InputChoice(_Part, frozen=True):
     ] = True
 
 
-class SeedRange(_Part, frozen=True):
+class SeedRange(DocumentPart, frozen=True):
     """Seeds that follow each other."""
 
     count: Annotated[int, Meta(ge=1, description="How many.")]
     first: Annotated[int, Meta(description="The first one.")] = 0
 
 
-class Sweep(_Part, frozen=True, kw_only=True):
+class Sweep(DocumentPart, frozen=True, kw_only=True):
     """Many runs: every configuration on every input, with every combination of parameters and every seed."""
 
     api_version: Annotated[str, Meta(description="`steersman.dev/v1alpha1`.")] = SWEEP_VERSION

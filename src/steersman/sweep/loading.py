@@ -16,7 +16,9 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from steersman.api import codec, yaml_documents
+from steersman.api import codec
+from steersman.api.own_documents import DocumentKind
+from steersman.api.text_files import errors_in_file
 from steersman.errors import InputError
 from steersman.sweep.document import (
     SWEEP_KIND,
@@ -32,7 +34,7 @@ SweepSource: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | Sweep"
 """A file with a document of kind Sweep, the document as a dict, or one that is already loaded."""
 
 MOST_RUNS: Final = 1_000_000
-_IDENTITY: Final = (SWEEP_VERSION, SWEEP_KIND)
+_SWEEP: Final = DocumentKind(SWEEP_VERSION, SWEEP_KIND)
 _replace = msgspec.structs.replace
 
 
@@ -41,31 +43,14 @@ def load_sweep(source: SweepSource) -> Sweep:
     if isinstance(source, Sweep):
         return _checked(source, Path())
     if isinstance(source, Mapping):
-        return _checked(_decoded(dict(source)), Path())
+        return _checked(_decoded(_SWEEP.identified(dict(source))), Path())
     path = Path(fspath(source))
-    try:
-        sweep = _decoded(_only_document(path.read_text(encoding="utf-8")))
+    with errors_in_file(str(path)):
+        sweep = _decoded(_SWEEP.read(path))
         return _checked(_replace(sweep, name=sweep.name or path.stem), path.parent)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=str(path)) from error
-    except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text", file=str(path)) from error
-    except InputError as error:
-        raise error.located(file=str(path)) from error
 
 
-def _only_document(text: str) -> Any:
-    found = [document for document in yaml_documents.documents(text) if document is not None]
-    if len(found) != 1:
-        raise InputError(f"holds {len(found)} documents", hint=f"write one of kind {SWEEP_KIND}")
-    return found[0]
-
-
-def _decoded(document: Any) -> Sweep:
-    if not isinstance(document, dict) or (document.get("apiVersion"), document.get("kind")) != _IDENTITY:
-        told = {name: document.get(name) for name in ("apiVersion", "kind")} if isinstance(document, dict) else document
-        hint = f"write apiVersion: {SWEEP_VERSION} and kind: {SWEEP_KIND}"
-        raise InputError(f"is no {SWEEP_KIND}", value=told, hint=hint)
+def _decoded(document: JsonObject) -> Sweep:
     _check_fields(document, Sweep, "")
     for field, kind in (("configurations", ConfigurationChoice), ("inputs", InputChoice)):
         items = document.get(field)
