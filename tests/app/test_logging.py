@@ -32,7 +32,7 @@ from steersman.app.decision_lines import (
     PLUGIN_SCORE,
     PREEMPTED,
 )
-from steersman.app.queue_lines import GATED, MOVED
+from steersman.app.event_lines import GATED, MOVED
 from steersman.app.run import STARTING
 from steersman.observe import Log, LogFormat, set_up
 from steersman.testing import make_pod

@@ -74,12 +74,16 @@ def test_a_server_that_is_not_there_is_one_line() -> None:
 
 # -- files -----------------------------------------------------------------------------------------------------------
 
-FILES = """
+NODE = """
 apiVersion: v1
 kind: Node
 metadata: {name: n1, labels: {kubernetes.io/hostname: n1}}
 status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
 ---
+"""
+FILES = (
+    NODE
+    + """
 apiVersion: v1
 kind: Pod
 metadata: {name: web}
@@ -90,6 +94,7 @@ kind: Pod
 metadata: {name: small}
 spec: {containers: [{name: app, resources: {requests: {cpu: "1"}}}]}
 """
+)
 
 
 def test_files_are_simulated_and_a_single_pod_has_its_fixes(tmp_path: Path) -> None:
@@ -178,12 +183,9 @@ def test_a_plugin_that_is_broken_has_an_exit_code_of_its_own(tmp_path: Path) -> 
 
 # -- records ---------------------------------------------------------------------------------------------------------
 
-LATER = """
-apiVersion: v1
-kind: Node
-metadata: {name: n1, labels: {kubernetes.io/hostname: n1}}
-status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
----
+LATER = (
+    NODE
+    + """
 apiVersion: v1
 kind: Pod
 metadata: {name: first, annotations: {steersman.dev/run-seconds: "600"}}
@@ -194,6 +196,7 @@ kind: Pod
 metadata: {name: second}
 spec: {containers: [{name: app, resources: {requests: {cpu: "3"}}}]}
 """
+)
 
 
 def recorded(folder: Path) -> Path:

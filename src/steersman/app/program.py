@@ -24,9 +24,8 @@ import msgspec
 from steersman.app import endpoints
 from steersman.app.control_thread import ControlThread, Leadership, SchedulingLoopPort
 from steersman.app.decision_lines import AttemptLines, DecisionLines, log_preemptions
-from steersman.app.event_lines import LEAST_VERBOSITY, EventLines
+from steersman.app.event_lines import LEAST_VERBOSITY, EventLines, QueueLines
 from steersman.app.process import Control
-from steersman.app.queue_lines import QueueLines
 from steersman.app.recording import NotRecorded
 from steersman.app.settings import Effective, ServingOptions
 from steersman.app.supervision import Heartbeat, Watchdog, kept_going

@@ -6,12 +6,39 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from steersman.controllers.autoscaler import HorizontalAutoscaler
 from steersman.controllers.controller import Cluster, Controller
+from steersman.controllers.cron_jobs import CronJobController
 from steersman.controllers.daemon_sets import DaemonSetController
 from steersman.controllers.deployments import DeploymentController
-from steersman.controllers.housekeeping import HOUSEKEEPING
+from steersman.controllers.disruption import DisruptionController
+from steersman.controllers.garbage_collector import GarbageCollector
+from steersman.controllers.jobs import JobController, TtlAfterFinished
+from steersman.controllers.namespaces import NamespaceController
+from steersman.controllers.node_lifecycle import NodeLifecycleController
+from steersman.controllers.pod_gc import PodGarbageCollector
 from steersman.controllers.replica_sets import ReplicaSetController, ReplicationManager
+from steersman.controllers.resource_quotas import ResourceQuotaController
 from steersman.controllers.stateful_sets import StatefulSetController
+from steersman.controllers.taint_eviction import TaintEvictionController
+from steersman.controllers.volume_protection import VolumeProtection
+
+_HOUSEKEEPING: Final[tuple[type[Controller], ...]] = (
+    NamespaceController,
+    GarbageCollector,
+    PodGarbageCollector,
+    VolumeProtection,
+    NodeLifecycleController,
+    TaintEvictionController,
+    JobController,
+    TtlAfterFinished,
+    CronJobController,
+    DisruptionController,
+    ResourceQuotaController,
+    HorizontalAutoscaler,
+)
+"""Controllers that do not look after replicas: batch work, deletion, budgets, quotas, nodes and scaling. Their order is the one
+in which they hear of a change: who deletes comes before who counts."""
 
 CONTROLLERS: Final[dict[str, type[Controller]]] = {
     controller.NAME: controller
@@ -22,7 +49,7 @@ CONTROLLERS: Final[dict[str, type[Controller]]] = {
         ReplicationManager,
         StatefulSetController,
     )
-} | {controller.NAME: controller for controller in HOUSEKEEPING}
+} | {controller.NAME: controller for controller in _HOUSEKEEPING}
 """Every controller, by its name."""
 
 

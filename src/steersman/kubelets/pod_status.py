@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from steersman.api import Condition, Container, Pod, PodStatus
-from steersman.embedded.admission.qos import qos_class
+from steersman.embedded.admission.pod_resources import qos_class
 from steersman.embedded.pods import FINISHED_PHASES, POD_SCHEDULED
 from steersman.kubelets.containers import ContainerRecord, PodRecords
 

@@ -10,21 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+import msgspec
+
 from steersman import api
 from steersman.api import validation
 from steersman.app import Effective
 from steersman.assembly import SchedulerOptions
 from steersman.assembly.registry import kinds_of_scheduler
 from steersman.client import Timing, Transport
+from steersman.config import SchedulerConfiguration
 from steersman.errors import InputError
 from steersman.live.cluster_reader import PLANNED_KINDS, ReadCluster, read, read_pod, resource_name
-from steersman.live.scheduler import looking_at_all_nodes
 from steersman.sim import Simulation
 from steersman.sim.extenders import real_time_extenders
 
 MISSING: Final = "the API server does not have {}; none are assumed"
 NOT_ALLOWED: Final = "{} may not be listed; what they would change is not known"
+_ALL_NODES: Final = 100
 LEFT_OUT: Final = "{} cannot be used and is left out: {}"
+
+_replace = msgspec.structs.replace
 
 
 class LiveSimulation(NamedTuple):
@@ -86,3 +91,9 @@ def _kind_notes(cluster: ReadCluster) -> Iterator[str]:
         yield MISSING.format(", ".join(map(resource_name, cluster.missing)))
     if cluster.not_allowed:
         yield NOT_ALLOWED.format(", ".join(map(resource_name, cluster.not_allowed)))
+
+
+def looking_at_all_nodes(configuration: SchedulerConfiguration) -> SchedulerConfiguration:
+    """The configuration with which every node is looked at, even where scheduling samples."""
+    profiles = tuple(_replace(profile, percentage_of_nodes_to_score=_ALL_NODES) for profile in configuration.profiles)
+    return _replace(configuration, percentage_of_nodes_to_score=_ALL_NODES, profiles=profiles)

@@ -19,8 +19,8 @@ import msgspec
 from steersman import api
 from steersman.errors import InputError
 from steersman.plan.answer import Part, PlanAnswer
+from steersman.plan.measures import Fractions, fractions, heat_maps
 from steersman.plan.pod_templates import PlannedPods, PodSource, load_pods, mixed
-from steersman.plan.utilisation import Fractions, fractions, heat_maps
 from steersman.report import BarChart, Cell, Figures, Section, Table
 from steersman.sim import Result, Simulation
 from steersman.sim.fill import Filled, NewPod, fill, show_owner

@@ -26,8 +26,8 @@ from steersman.framework.pod_resources import pod_requests
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.kubelets.drain import MIRROR_POD
 from steersman.plan.answer import Part, PlanAnswer
+from steersman.plan.measures import Fractions, fractions, heat_maps
 from steersman.plan.pod_succession import DAEMON_SET, picture, successors
-from steersman.plan.utilisation import Fractions, fractions, heat_maps
 from steersman.report import Cell, Figures, Section, Table
 from steersman.sim import Result, Simulation
 from steersman.sim.node_costs import price_of

@@ -19,9 +19,9 @@ from steersman.api.label_syntax import key_errors, value_errors
 from steersman.embedded.eviction import budgets_of
 from steersman.errors import InputError
 from steersman.plan.answer import Part, PlanAnswer
+from steersman.plan.measures import Fractions, fractions, heat_maps
 from steersman.plan.node_choice import chosen_nodes
 from steersman.plan.pod_succession import DAEMON_SET, Picture, picture, successors
-from steersman.plan.utilisation import Fractions, fractions, heat_maps
 from steersman.report import Cell, Figures, Section, Table
 from steersman.sim import Result, Simulation
 from steersman.sim.disruptions import drain_rounds, rejecting_plugins
@@ -161,7 +161,7 @@ class Loss(Disruption, frozen=True, kw_only=True):
 class NodeTainting(Disruption, frozen=True, kw_only=True):
     """Where pods go when nodes are tainted."""
 
-    KIND: ClassVar[str] = "NodeTainting"
+    KIND: ClassVar[str] = "Tainting"
     VERB: ClassVar[str] = "tainted"
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A finished simulation in a few numbers, to be compared with others: what was placed, how tightly, how soon, at what price.
+"""A finished simulation in a few numbers, to be compared with others: what was placed, how tightly, how soon, at what price;
+and how full each node is, for the heat maps of reports.
 
 Waiting times and fragmentation are the last values of `result.series`, which has their definitions.
 """
@@ -7,7 +8,8 @@ Waiting times and fragmentation are the last values of `result.series`, which ha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -15,8 +17,13 @@ from steersman import api
 from steersman.controllers.controller import controller_of
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.plan.pod_succession import DAEMON_SET
+from steersman.report import HeatMap
 from steersman.sim import Result, Simulation, Usage
 from steersman.sim.node_costs import price_of
+
+Fractions: TypeAlias = dict[str, dict[str, float]]
+"""resource → node → what is requested of it, from 0 to 1."""
+SHOWN: Final = ("cpu", "memory", "pods")
 
 
 class Measures(msgspec.Struct, frozen=True, rename="camel"):
@@ -98,3 +105,21 @@ def _packing(resource: str, nodes: Iterable[Mapping[str, Usage]]) -> float:
     offered = [usages[resource] for usages in nodes if resource in usages]
     total = sum(usage.allocatable for usage in offered)
     return round(sum(usage.requested for usage in offered) / total, 6) if total else 0.0
+
+
+# -- how full nodes are -------------------------------------------------------------------------------------------------
+
+
+def fractions(result: Result) -> Fractions:
+    """The share of each node that is requested, by resource."""
+    nodes = result.utilisation.nodes
+    return {
+        name: {node: round(usages[name].fraction, 4) for node, usages in nodes.items() if name in usages}
+        for name in SHOWN
+        if any(name in usages for usages in nodes.values())
+    }
+
+
+def heat_maps(before: Fractions, after: Fractions) -> Iterator[HeatMap]:
+    """The heat maps of a report, a map per resource."""
+    return (HeatMap(f"{name} requested", before[name], after.get(name, {})) for name in before)

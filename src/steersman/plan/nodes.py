@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Final
 from steersman import api
 from steersman.errors import InputError
 from steersman.plan.answer import Part, PlanAnswer
+from steersman.plan.measures import Fractions, fractions, heat_maps
 from steersman.plan.node_planning import NodePlan, NodePlanning
 from steersman.plan.pattern_bound import NO_SOLVER
-from steersman.plan.utilisation import Fractions, fractions, heat_maps
 from steersman.report import BarChart, Cell, Figures, Section, Table
 from steersman.sim import Result, Simulation
 from steersman.sim.node_costs import pool_of, price_of
@@ -61,7 +61,7 @@ class SearchEffort(Part, frozen=True):
 class NodesAnswer(PlanAnswer, frozen=True, kw_only=True):
     """How many nodes of which pool come and go, what that costs, and what no plan can cost less than."""
 
-    KIND: ClassVar[str] = "NodesAnswer"
+    KIND: ClassVar[str] = "Nodes"
 
     #: pool → nodes to add.
     add: dict[str, int]

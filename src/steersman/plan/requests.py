@@ -24,9 +24,8 @@ from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.plan.answer import Part, PlanAnswer
 from steersman.plan.comparison import unplaced
 from steersman.plan.inputs import ReadObject, read_objects
-from steersman.plan.measures import Measures, measure
+from steersman.plan.measures import Fractions, Measures, fractions, heat_maps, measure
 from steersman.plan.usage import ContainerName, Usage
-from steersman.plan.utilisation import Fractions, fractions, heat_maps
 from steersman.report import Cell, Figures, Section, Table
 from steersman.sim import Result, Simulation
 from steersman.sim.sources import Source

@@ -27,8 +27,8 @@ from steersman.engine.sampling import Sampling, SearchStart
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
 from steersman.framework.reading import ApiReader
 from steersman.framework.watching import EventSink
+from steersman.live.live_simulation import looking_at_all_nodes
 from steersman.live.read_only_writer import ReadOnlyWriter, not_started
-from steersman.live.scheduler import looking_at_all_nodes
 from steersman.preemption import DefaultPreemption, PreemptionReport
 from steersman.preemption.dry_run import FullSearch
 from steersman.rng import SeededRng

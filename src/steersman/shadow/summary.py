@@ -164,4 +164,4 @@ class ShadowMetrics(MetricSet):
 
 def comparison_line(comparison: DecisionComparison) -> bytes:
     """One comparison as a line of JSON."""
-    return msgspec.json.encode({"apiVersion": API_VERSION, "kind": "DecisionComparison", **comparison.to_dict()})
+    return msgspec.json.encode({"apiVersion": API_VERSION, "kind": "Comparison", **comparison.to_dict()})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pod-level resources, completed from those of the containers once these have their own defaults."""
+"""Resources of a whole pod: pod-level ones, completed from those of the containers, and the quality of service that follows."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Final
 
 import msgspec
 
-from steersman.api import Container, Pod, PodSpec, ResourceList, ResourceRequirements, quantity
+from steersman.api import Container, Pod, PodSpec, Quantity, ResourceList, ResourceRequirements, quantity
 from steersman.embedded.admission.containers import with_rounded_amounts
 from steersman.framework.pod_resources import CPU, MEMORY, Amounts, request_amounts
 
 _HUGE_PAGES: Final = "hugepages-"
+#: Resources that the quality of service depends on.
+_COUNTED: Final = ("cpu", "memory")
 
 _replace = msgspec.structs.replace
 
@@ -64,3 +66,38 @@ def _container_limits(spec: PodSpec) -> Amounts:
 
 def _limits_as_requests(container: Container) -> Container:
     return _replace(container, resources=ResourceRequirements(requests=container.resources.limits))
+
+
+# -- quality of service -------------------------------------------------------------------------------------------------
+
+
+def qos_class(pod: Pod) -> str:
+    """Guaranteed, Burstable or BestEffort, by requests and limits of cpu and memory: an API server writes it into the status
+    of new pods, and kubelets report it."""
+    spec = pod.spec
+    given = [container.resources for container in (*spec.containers, *spec.init_containers)]
+    parts = [spec.resources] if spec.resources is not None and _counts(spec.resources) else given
+    if not any(_counts(part) for part in parts):
+        return "BestEffort"
+    return "Guaranteed" if all(_is_guaranteed(part) for part in parts) else "Burstable"
+
+
+def _counts(part: ResourceRequirements) -> bool:
+    return any(
+        name in _COUNTED and _milli(amount) > 0
+        for amounts in (part.requests, part.limits)
+        for name, amount in amounts.items()
+    )
+
+
+def _is_guaranteed(part: ResourceRequirements) -> bool:
+    return all(
+        name in part.limits
+        and _milli(part.limits[name]) > 0
+        and _milli(part.requests.get(name, part.limits[name])) == _milli(part.limits[name])
+        for name in _COUNTED
+    )
+
+
+def _milli(amount: Quantity) -> int:
+    return quantity.milli_value(quantity.parse(amount))

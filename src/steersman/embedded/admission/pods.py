@@ -12,7 +12,18 @@ from typing import Final
 
 import msgspec
 
-from steersman.api import Condition, LimitRange, Object, Pod, PodSpec, PodStatus, PriorityClass, RuntimeClass, Volume
+from steersman.api import (
+    Condition,
+    LimitRange,
+    Object,
+    Pod,
+    PodSpec,
+    PodStatus,
+    PriorityClass,
+    RuntimeClass,
+    Toleration,
+    Volume,
+)
 from steersman.embedded.admission import (
     label_keys,
     limit_ranges,
@@ -20,10 +31,9 @@ from steersman.embedded.admission import (
     priority,
     runtime_classes,
     storage,
-    tolerations,
 )
 from steersman.embedded.admission.containers import ContainerDefaults
-from steersman.embedded.admission.qos import qos_class
+from steersman.embedded.admission.pod_resources import qos_class
 from steersman.embedded.pods import POD_SCHEDULED
 from steersman.embedded.store import ClusterView
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
@@ -35,6 +45,15 @@ DEFAULT_SERVICE_ACCOUNT: Final = "default"
 GRACE_PERIOD_SECONDS: Final = 30
 SCHEDULING_GATED: Final = "SchedulingGated"
 GATED_MESSAGE: Final = "Scheduling is blocked due to non-empty scheduling gates"
+TOLERATION_SECONDS: Final = 300
+NOT_READY: Final = "node.kubernetes.io/not-ready"
+UNREACHABLE: Final = "node.kubernetes.io/unreachable"
+NO_EXECUTE: Final = "NoExecute"
+
+_DEFAULT_TOLERATIONS: Final = tuple(
+    Toleration(key=key, operator="Exists", effect=NO_EXECUTE, toleration_seconds=TOLERATION_SECONDS)
+    for key in (NOT_READY, UNREACHABLE)
+)
 _MOST_REMEMBERED: Final = 1024
 _COMPLETED_BY: Final[tuple[type[Object], ...]] = (PriorityClass, LimitRange, RuntimeClass)
 
@@ -84,7 +103,7 @@ class PodAdmission:
         if limits:
             spec, note = limit_ranges.with_default_resources(spec, limits)
         spec = priority.resolved(name, spec, old, view)
-        spec = tolerations.with_default_tolerations(spec)
+        spec = _with_default_tolerations(spec)
         if is_new and self._assigns_service_accounts:
             spec = _with_service_account(spec)
         if is_new:
@@ -184,3 +203,18 @@ def _gated(now: str) -> Condition:
     return Condition(
         type=POD_SCHEDULED, status="False", reason=SCHEDULING_GATED, message=GATED_MESSAGE, last_transition_time=now
     )
+
+
+def _with_default_tolerations(spec: PodSpec) -> PodSpec:
+    """The pod may stay for five minutes on a node that is not ready or cannot be reached, unless it says otherwise."""
+    existing = spec.tolerations
+    if not existing:
+        return _replace(spec, tolerations=_DEFAULT_TOLERATIONS)
+    missing = tuple(
+        default for default in _DEFAULT_TOLERATIONS if not any(_covers(own, default.key) for own in existing)
+    )
+    return _replace(spec, tolerations=existing + missing) if missing else spec
+
+
+def _covers(toleration: Toleration, key: str) -> bool:
+    return toleration.key in (key, "") and toleration.effect in (NO_EXECUTE, "")
