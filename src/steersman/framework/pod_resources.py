@@ -63,8 +63,9 @@ def scoring_requests(pod: Pod, *, with_minimum: bool, status: bool = True, pod_l
 
 def node_allocatable(node: Node) -> dict[str, int]:
     """The amounts that the node offers, by resource name; ``pods`` is the number of pods it takes."""
-    amounts = {name: quantities.parse(amount) for name, amount in node.status.allocatable.items()}
-    return {n: _rounded_amount(n, a) for n, a in amounts.items() if is_accounted(n) or n == PODS}
+    offered = node.status.allocatable.items()
+    amounts = {n: quantities.milli_value_of(a) if n == CPU else quantities.value_of(a) for n, a in offered}
+    return {name: amount for name, amount in amounts.items() if is_accounted(name) or name == PODS}
 
 
 def request_amounts(

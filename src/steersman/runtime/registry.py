@@ -165,4 +165,8 @@ def _plugin_classes(module: ModuleType) -> Iterator[type[points.Plugin]]:
 
 
 def _takes_arguments(factory: Factory) -> bool:
+    if isinstance(factory, type) and not any(
+        {"__init__", "__new__"} & vars(base).keys() for base in factory.__mro__[:-1]
+    ):
+        return False  # to read that from the text of `object` takes `inspect` longer than to make all plugins
     return len(inspect.signature(factory).parameters) > 0

@@ -203,14 +203,15 @@ class NodeTable:
         amounts = node_allocatable(node)
         if row is None:
             row = self._row_for(node.metadata.name)
-        labels = old.metadata.labels if old is not None else {}
-        different = different_keys(labels, node.metadata.labels)
-        moves = old is None or old.spec != node.spec
-        if moves or different:
-            self._detach(row, None if moves else different)
+        different = None
+        if old is not None and old.spec == node.spec:
+            different = different_keys(old.metadata.labels, node.metadata.labels)
+        moves = different is None or len(different) > 0
+        if moves:
+            self._detach(row, different)
         self._write_node(row, old, node, amounts)
-        if moves or different:
-            self._attach(row, None if moves else different)
+        if moves:
+            self._attach(row, different)
         self._touch_node(row)
 
     def remove_node(self, name: str) -> None:
