@@ -148,7 +148,6 @@ def test_closing_forgets_what_is_in_flight_and_keeps_what_is_queued() -> None:
     test.queue.close()
 
     test.queue.validate_state()
-    assert test.queue.is_closed
     assert queued.place is Place.OUTSIDE
     assert test.queue.in_flight_pods() == []
     assert test.pop_all() == ["b"]

@@ -189,11 +189,6 @@ def definition_schema(name: str) -> FieldSchema:
     return FieldSchema({"$ref": REFERENCE + name})
 
 
-def object_meta_schema() -> FieldSchema:
-    """The schema of `metadata`, which custom resources share with built-in kinds."""
-    return definition_schema(OBJECT_META)
-
-
 def _wrapped(node: SchemaNode) -> FieldSchema:
     """Plain references share one `FieldSchema`; everything else gets its own."""
     reference = _reference(node)

@@ -6,13 +6,9 @@ Two forms: a document per group and version, and the aggregated one (`apidiscove
 
 from __future__ import annotations
 
-from typing import Final
-
 from steersman.apiserver.catalog import Catalog
 from steersman.apiserver.resources import Resource, Subresource
 from steersman.embedded import Document
-
-AGGREGATED_VERSIONS: Final = ("v2", "v2beta1")
 
 
 def api_versions(address: str) -> Document:

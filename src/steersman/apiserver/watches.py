@@ -32,9 +32,6 @@ MOST_LINES: Final = 8192
 MOST_BYTES: Final = 64 * 1024 * 1024
 _TRUE: Final = ("true", "1")
 
-Shape = Callable[[Document, MediaType, bool], Document]
-"""Gives a stored document the version and the form that a client wants; True for the first of a watch."""
-
 
 class WatchRequest(msgspec.Struct, frozen=True):
     """A watch as the client asked for it. `since` None: the current objects come first."""

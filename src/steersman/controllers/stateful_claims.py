@@ -71,10 +71,6 @@ class StatefulClaims:
 
     # -- whom they belong to -----------------------------------------------------------------------------------------
 
-    def are_owned_right(self, stateful_set: StatefulSet, pod: Pod, ordinal: int) -> bool:
-        claims = self._claims(stateful_set, ordinal)
-        return all(_right_owners(claim, stateful_set, pod, ordinal) is None for claim in claims)
-
     def own_right(self, stateful_set: StatefulSet, pod: Pod, ordinal: int) -> None:
         """Gives the claims of a pod the owners that the set's retention policy asks for."""
         for claim in self._claims(stateful_set, ordinal):

@@ -19,7 +19,6 @@ from steersman.embedded.pods import Pods
 from steersman.embedded.store import Store
 
 Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
-BACKGROUND: Final = "Background"
 
 ORPHANING_KINDS: Final = (Job, ReplicationController)
 """Kinds whose dependents stay unless the deletion says otherwise."""

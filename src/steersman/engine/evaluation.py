@@ -179,10 +179,6 @@ class Evaluation(ABC):
     def restrict(self, names: Container[str]) -> None:
         """Only these of the feasible nodes remain; the others have no status here. Before anything is scored."""
 
-    def evaluated_count(self) -> int:
-        """Nodes looked at."""
-        return self.feasible_count + len(self.statuses())
-
 
 Answer = tuple[PreFilterResult | None, Status | None]
 

@@ -115,9 +115,5 @@ def fault_prefix(point: str, plugin: str) -> str:
     return _FAULTS.get(point, f'running {point} plugin "{{}}": ').format(plugin)
 
 
-def is_success(status: Status | None) -> bool:
-    return status is None or status.code is Code.SUCCESS
-
-
 def is_skip(status: Status | None) -> bool:
     return status is not None and status.code is Code.SKIP

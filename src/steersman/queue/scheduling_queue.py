@@ -70,8 +70,6 @@ class SchedulingQueue:
         self.nominator = Nominator(pod_lookup)
         #: Called after something became poppable, or the queue was closed; a waiting driver sets it.
         self.on_ready: Callable[[], None] = _nobody_waits
-        #: After `close` a driver stops waiting for pods.
-        self.is_closed = False
         self._monotonic = clock.monotonic
         self._serials = count(1)
         initial, maximum = _microseconds(settings.initial_backoff), _microseconds(settings.max_backoff)
@@ -258,7 +256,6 @@ class SchedulingQueue:
     def close(self) -> None:
         """End of service: what is in flight is forgotten, what is queued can still be popped."""
         self._queues.in_flight.clear(_CLOSE)
-        self.is_closed = True
         self.on_ready()
 
     # Nominations
