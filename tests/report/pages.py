@@ -12,13 +12,13 @@ from steersman.report import (
     FRACTION,
     SECONDS,
     BarChart,
+    Column,
     Distribution,
     Figures,
     HeatMap,
     Line,
     LineChart,
     Report,
-    ReportColumn,
     Table,
     Text,
 )
@@ -68,10 +68,10 @@ def full_report(texts: list[str], nodes: int = 30, rows: int = 200) -> Report:
             Table(
                 f"table {text(5)}",
                 [
-                    ReportColumn(text(1)),
+                    Column(text(1)),
                     "number",
-                    ReportColumn("share", FRACTION),
-                    ReportColumn("memory", BYTES),
+                    Column("share", FRACTION),
+                    Column("memory", BYTES),
                     "maybe",
                 ],
                 [

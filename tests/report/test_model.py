@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from steersman.report import BarChart, Figures, HeatMap, Line, LineChart, Report, ReportColumn, Table, Text
+from steersman.report import BarChart, Column, Figures, HeatMap, Line, LineChart, Report, Table, Text
 
 
 def test_a_report_as_a_dict_names_the_type_of_every_section() -> None:
@@ -18,7 +18,7 @@ def test_a_report_as_a_dict_names_the_type_of_every_section() -> None:
         sections=[
             Text("Why", "Because."),
             Figures("At a glance", {"nodes": 3}),
-            Table("Per node", ["node", ReportColumn("used", "%")], [("a", 0.5), ("b", None)]),
+            Table("Per node", ["node", Column("used", "%")], [("a", 0.5), ("b", None)]),
             LineChart("Pending", {"Unschedulable": Line([0, 1], [3, None])}),
             HeatMap("CPU", {"a": 0.1}, {"a": 0.9}),
         ],

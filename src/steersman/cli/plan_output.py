@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from steersman import api
     from steersman.explain import Explanation
     from steersman.plan import PlanAnswer
-    from steersman.report import Cell, ReportColumn, Table
+    from steersman.report import Cell, Column, Table
     from steersman.sim import Result
 
 NO: Final = 1
@@ -109,7 +109,7 @@ def _table(table: Table, width: int | None) -> Iterator[str]:
         yield f"({left} more; -o json and -o csv have all)"
 
 
-def _title(column: ReportColumn | str) -> str:
+def _title(column: Column | str) -> str:
     return column if isinstance(column, str) else column.title
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from steersman.perf.latencies import PERCENTILES, Latency
 from steersman.perf.measurement import Measurement
 from steersman.perf.outcomes import WorkloadOutcome, WorkloadVerdict
-from steersman.report import BarChart, Cell, Figures, Report, ReportColumn, Section, Table
+from steersman.report import BarChart, Cell, Column, Figures, Report, Section, Table
 
 _ATTEMPT: Final = "scheduler_scheduling_attempt_duration_seconds"
 _Named = tuple[str, WorkloadOutcome, Measurement]
@@ -112,18 +112,18 @@ def _attempt(measurement: Measurement, percent: int) -> float | None:
 
 
 def _measurements(measured: Sequence[_Named]) -> Table:
-    percentiles = [ReportColumn(f"p{percent}", "pods/s") for percent in PERCENTILES]
-    columns: list[ReportColumn | str] = [
+    percentiles = [Column(f"p{percent}", "pods/s") for percent in PERCENTILES]
+    columns: list[Column | str] = [
         "workload",
         "pods",
-        ReportColumn("time", "s"),
-        ReportColumn("throughput", "pods/s"),
+        Column("time", "s"),
+        Column("throughput", "pods/s"),
         *percentiles,
     ]
     columns += [
-        ReportColumn("CPU per pod", "ms"),
-        ReportColumn("memory", "MiB"),
-        ReportColumn("peak", "MiB"),
+        Column("CPU per pod", "ms"),
+        Column("memory", "MiB"),
+        Column("peak", "MiB"),
         "threshold",
         "ratio",
     ]
@@ -148,14 +148,14 @@ def _measurement_row(name: str, outcome: WorkloadOutcome, measurement: Measureme
 
 
 def _latencies(measured: Sequence[_Named]) -> Table:
-    percentiles = [ReportColumn(f"p{percent}", "ms") for percent in PERCENTILES]
+    percentiles = [Column(f"p{percent}", "ms") for percent in PERCENTILES]
     rows = [_latency_row(name, latency) for name, _, measurement in measured for latency in measurement.latencies]
-    columns: list[ReportColumn | str] = [
+    columns: list[Column | str] = [
         "workload",
         "metric",
         "labels",
         "number",
-        ReportColumn("average", "ms"),
+        Column("average", "ms"),
         *percentiles,
     ]
     return Table("Latencies", columns, rows)

@@ -54,7 +54,7 @@ class Figures(msgspec.Struct, frozen=True, tag="figures"):
     values: Mapping[str, Cell]
 
 
-class ReportColumn(msgspec.Struct, frozen=True):
+class Column(msgspec.Struct, frozen=True):
     """The head of a table's column. Numbers are aligned right and sorted by value; `unit` as for charts."""
 
     title: str
@@ -68,7 +68,7 @@ class Table(msgspec.Struct, frozen=True, tag="table"):
     """
 
     title: str
-    columns: Sequence[ReportColumn | str]
+    columns: Sequence[Column | str]
     rows: Sequence[Sequence[Cell]]
     #: One sentence below the title, about what the rows are.
     caption: str = ""

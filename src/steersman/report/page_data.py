@@ -16,11 +16,11 @@ from steersman.printable import printable
 from steersman.report.model import (
     BarChart,
     Cell,
+    Column,
     Distribution,
     HeatMap,
     Line,
     LineChart,
-    ReportColumn,
     Section,
     Table,
 )
@@ -60,7 +60,7 @@ def section_data(section: Section) -> dict[str, JsonValue] | None:
 
 
 def _table(table: Table) -> dict[str, JsonValue]:
-    columns = [ReportColumn(column) if isinstance(column, str) else column for column in table.columns]
+    columns = [Column(column) if isinstance(column, str) else column for column in table.columns]
     return {
         "type": "table",
         "title": printable(table.title),

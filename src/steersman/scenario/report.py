@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from steersman import api
-from steersman.report import Report, ReportColumn, Table
+from steersman.report import Column, Report, Table
 from steersman.scenario.measurements import MEASURES
 from steersman.scenario.result import ScenarioResult
 from steersman.scenario.times import duration_text
@@ -51,4 +51,4 @@ def _verdict(name: str, result: ScenarioResult) -> str:
 
 def _milestones(result: ScenarioResult) -> Table:
     rows = [(each.at, duration_text(each.at), each.source, each.text) for each in result.milestones]
-    return Table("What happened", (ReportColumn("seconds"), "time", "by", "what"), rows)
+    return Table("What happened", (Column("seconds"), "time", "by", "what"), rows)

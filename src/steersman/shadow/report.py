@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from steersman.report import BarChart, Cell, Figures, Report, ReportColumn, Section, Table
+from steersman.report import BarChart, Cell, Column, Figures, Report, Section, Table
 from steersman.shadow.comparison import ComparisonClass, DecisionComparison
 from steersman.shadow.summary import ShadowSummary
 
@@ -58,7 +58,7 @@ def _sections(summary: ShadowSummary) -> Iterator[Section]:
 
 
 def _table(title: str, comparisons: Sequence[DecisionComparison], caption: str = "") -> Table:
-    columns: list[ReportColumn | str] = ["time", "pod", "class", "theirs", "ours", "how we know"]
+    columns: list[Column | str] = ["time", "pod", "class", "theirs", "ours", "how we know"]
     return Table(title, columns, [_row(one) for one in comparisons], caption)
 
 

@@ -19,10 +19,10 @@ from steersman.report import (
     SECONDS,
     BarChart,
     Cell,
+    Column,
     Figures,
     HeatMap,
     Report,
-    ReportColumn,
     Section,
     Table,
 )
@@ -194,23 +194,23 @@ def _pending(result: Result) -> Iterator[Section]:
     caption = "Pods that a reason was given for; a pod may have several, each for some of the nodes."
     yield BarChart("Pending pods by reason", list(reasons), {"pods": list(reasons.values())}, "pods", caption=caption)
     rows = [(p.pod, p.reason, p.since, p.attempts, p.message) for p in result.pending.values()]
-    yield Table("Pending pods", ["pod", "state", ReportColumn("since", SECONDS), "attempts", "message"], rows)
+    yield Table("Pending pods", ["pod", "state", Column("since", SECONDS), "attempts", "message"], rows)
 
 
 def _preempted(result: Result) -> Iterator[Section]:
     if result.preempted:
         rows = [(victim.pod, victim.node, victim.preemptor, victim.at) for victim in result.preempted]
-        yield Table("Preempted pods", ["pod", "node", "made room for", ReportColumn("at", SECONDS)], rows)
+        yield Table("Preempted pods", ["pod", "node", "made room for", Column("at", SECONDS)], rows)
 
 
 def _placements(result: Result) -> Table:
     rows = [(p.pod, p.node or None, p.at, p.attempts) for p in result.placements.values()]
-    return Table("Placements", ["pod", "node", ReportColumn("bound at", SECONDS), "attempts"], rows)
+    return Table("Placements", ["pod", "node", Column("bound at", SECONDS), "attempts"], rows)
 
 
 def _nodes(utilisation: Utilisation, resources: Sequence[str], groups: Mapping[str, str]) -> Table:
     """A share, the amount and the whole of every resource; what people sort by comes first."""
-    columns: list[ReportColumn | str] = [
+    columns: list[Column | str] = [
         "node",
         "group",
         *(column for resource in resources for column in _usage_columns(resource)),
@@ -222,9 +222,9 @@ def _nodes(utilisation: Utilisation, resources: Sequence[str], groups: Mapping[s
     return Table("Nodes", columns, rows)
 
 
-def _usage_columns(resource: str) -> tuple[ReportColumn, ReportColumn, ReportColumn]:
+def _usage_columns(resource: str) -> tuple[Column, Column, Column]:
     unit = BYTES if _BYTES_OF.fullmatch(resource) else ""
-    return ReportColumn(resource, FRACTION), ReportColumn("requested", unit), ReportColumn("of", unit)
+    return Column(resource, FRACTION), Column("requested", unit), Column("of", unit)
 
 
 def _cells(resource: str, usages: Mapping[str, Usage]) -> tuple[Cell, Cell, Cell]:

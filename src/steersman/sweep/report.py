@@ -14,10 +14,10 @@ from steersman.report import (
     SECONDS,
     BarChart,
     Cell,
+    Column,
     Distribution,
     Figures,
     Report,
-    ReportColumn,
     Section,
     Table,
 )
@@ -77,9 +77,9 @@ def _sections(result: SweepResult) -> Iterator[Section]:
 
 
 def _cells(cells: Sequence[CellSummary], measures: Sequence[str]) -> Table:
-    columns: list[ReportColumn | str] = ["cell", "runs"]
+    columns: list[Column | str] = ["cell", "runs"]
     for name in measures:
-        columns += [ReportColumn(_title(name), _unit(name)), ReportColumn("±", _unit(name))]
+        columns += [Column(_title(name), _unit(name)), Column("±", _unit(name))]
     rows = [
         (cell.name, cell.runs, *(value for name in measures for value in _both(cell.estimates.get(name))))
         for cell in cells
@@ -103,7 +103,7 @@ def _rows(result: SweepResult) -> Table:
     names = [name for name in columns_of(rows) if any(row.get(name) is not None for row in rows)]
     return Table(
         "Runs",
-        [ReportColumn(_title(name), _unit(name)) for name in names],
+        [Column(_title(name), _unit(name)) for name in names],
         [[row.get(name) for name in names] for row in rows],
     )
 
