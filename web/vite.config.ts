@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Builds the page into the Python package: one script, one style sheet, no request to anywhere else. */
+/**
+ * Builds the page into the Python package: a script, a style sheet, and the editor in a script of its own; no request to anywhere
+ * else. A report file carries the first two inline; it has no editor.
+ */
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig } from "vite";
 
@@ -16,8 +19,7 @@ export default defineConfig({
     reportCompressedSize: false,
     chunkSizeWarningLimit: 1500, // budget.mjs counts what is sent
     rollupOptions: {
-      // A report file carries the script inline, so that there is exactly one.
-      output: { entryFileNames: "assets/app.js", assetFileNames: "assets/app[extname]", codeSplitting: false },
+      output: { entryFileNames: "assets/app.js", chunkFileNames: "assets/[name].js", assetFileNames: "assets/app[extname]" },
     },
   },
 });

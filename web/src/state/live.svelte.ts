@@ -5,6 +5,7 @@
  */
 import { EventStreamParser } from "../api/event_stream";
 import type { Host } from "../api/host";
+import { nextTask } from "../slices";
 import type { ClockState, ClusterDiff, ClusterSnapshot, EventRow, Lanes, PodMove, Rates, Totals } from "../api/types";
 import { NodeTable } from "./node_table";
 import { RateSeries } from "./rate_series";
@@ -60,10 +61,9 @@ export class LiveCluster {
     return () => this.moveListeners.delete(listener);
   }
 
-  /** Shows one moment: a file's, or one of the past. */
-  show(snapshot: ClusterSnapshot): void {
-    this.take(snapshot);
-    this.connection = "still";
+  /** Shows one moment, a file's or one of the past, unless the signal comes first. */
+  async show(snapshot: ClusterSnapshot, signal: AbortSignal): Promise<void> {
+    if (await this.take(snapshot, signal)) this.connection = "still";
   }
 
   /** Follows the stream until the signal; connects anew when it ends, after a pause that grows. */
@@ -94,19 +94,27 @@ export class LiveCluster {
     for (;;) {
       const { done, value } = await reader.read();
       if (done || signal.aborted) return;
-      for (const { event, data } of parser.push(value)) this.hear(event, data);
+      for (const { event, data } of parser.push(value)) await this.hear(event, data, signal);
     }
   }
 
-  private hear(event: string, data: string): void {
-    if (event === "snapshot") this.take(JSON.parse(data) as ClusterSnapshot);
-    else if (event === "diff") this.apply(JSON.parse(data) as ClusterDiff);
+  private async hear(event: string, data: string, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    if (event === "snapshot") {
+      await nextTask();
+      if (!(await this.take(JSON.parse(data) as ClusterSnapshot, signal))) return;
+    } else if (event === "diff") this.apply(JSON.parse(data) as ClusterDiff);
     else return;
     this.connection = "live";
   }
 
-  private take(snapshot: ClusterSnapshot): void {
-    this.nodes = new NodeTable(snapshot);
+  /** Everything anew, in slices; false where the signal came in between. */
+  private async take(snapshot: ClusterSnapshot, signal: AbortSignal): Promise<boolean> {
+    await nextTask();
+    const nodes = new NodeTable(snapshot);
+    await nextTask();
+    if (signal.aborted) return false;
+    this.nodes = nodes;
     this.epoch = snapshot.epoch;
     this.seq = snapshot.seq;
     this.now = snapshot.now;
@@ -118,6 +126,7 @@ export class LiveCluster {
     this.rate(snapshot.rates);
     this.shape += 1;
     this.revision += 1;
+    return true;
   }
 
   /** Applies a difference that continues what is here; any other is passed over, and a snapshot follows. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What all pages share: the host, what it can do, the place in the address, the theme, and the cluster. */
-import { ApiError, embeddedData, FileHost, type Host, ServerHost } from "../api/host";
+import { ApiError, FileHost, type Host, ServerHost } from "../api/host";
+import { partsOfPage, ReportFile } from "../api/report_file";
 import type { Capability, ClusterSnapshot, Info } from "../api/types";
 import { link, parseRoute, type Query, type Route, takeToken } from "../route";
 import { LiveCluster } from "./live.svelte";
@@ -42,8 +43,8 @@ class Session {
     }
     this.route = parseRoute(location.hash);
     addEventListener("hashchange", () => this.arrive());
-    const data = embeddedData(document);
-    await this.connect(data ? new FileHost(data) : this.server(sessionStorage.getItem(TOKEN_KEY) ?? ""));
+    const report = ReportFile.of(partsOfPage(document));
+    await this.connect(report ? new FileHost(report) : this.server(sessionStorage.getItem(TOKEN_KEY) ?? ""));
   }
 
   /** Tries a token that the reader typed. */
@@ -102,8 +103,9 @@ class Session {
   private async watch(host: Host): Promise<void> {
     this.following.abort();
     this.following = new AbortController();
-    if (this.can("stream") && this.at === null) void this.cluster.follow(host, this.following.signal);
-    else this.cluster.show(await host.get<ClusterSnapshot>("cluster", { at: this.at }));
+    const { signal } = this.following;
+    if (this.can("stream") && this.at === null) void this.cluster.follow(host, signal);
+    else await this.cluster.show(await host.get<ClusterSnapshot>("cluster", { at: this.at }), signal);
   }
 
   private arrive(): void {
