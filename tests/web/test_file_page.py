@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -15,6 +16,7 @@ import pytest
 from steersman.errors import InputError
 from steersman.sim import Simulation
 from steersman.testing import make_node, make_pod
+from steersman.web import file_page
 from steersman.web.file_page import FilePage
 from steersman.web.page_files import PageFiles
 
@@ -51,10 +53,18 @@ def data_of(text: str) -> Any:
     return json.loads(found[1])
 
 
+def answers_of(text: str) -> dict[str, Any]:
+    """All answers of all blocks, each found by the index."""
+    found = re.findall(r'<script type="text/plain" id="steersman-block-(\d+)">(.*?)</script>', text, re.S)
+    blocks = [json.loads(gzip.decompress(base64.b64decode(block))) for _, block in found]
+    assert [int(place) for place, _ in found] == list(range(data_of(text)["blocks"]))
+    return {path: blocks[place][path] for path, place in blocks[0].items()}
+
+
 def test_answers_are_there_by_their_paths(files: PageFiles) -> None:
-    data = data_of(written(files))
+    text = written(files)
+    data, answers = data_of(text), answers_of(text)
     assert (data["info"]["host"], data["info"]["capabilities"]) == ("file", ["configuration"])
-    answers = data["answers"]
     assert answers["cluster"]["nodes"]["name"] == ["n0", "n1"]
     assert answers["pods"]["total"] == 4
     assert answers["pending"]["groups"][0]["title"] == "Insufficient cpu"
@@ -64,28 +74,29 @@ def test_answers_are_there_by_their_paths(files: PageFiles) -> None:
     assert {"nodes/n0", "nodes/n1", "configuration"} <= answers.keys()
 
 
-def test_what_does_not_fit_is_left_out_and_what_waits_comes_first(files: PageFiles) -> None:
-    everything = data_of(written(files))["answers"]
-    needed = [
-        "info",
-        "cluster",
-        "pending",
-        "decisions",
-        "configuration",
-        "pods/default/huge",
-        "pods/default/huge/matrix",
-    ]
-    sizes = {name: len(json.dumps(part, separators=(",", ":"))) for name, part in everything.items()}
-    budget = sum(sizes.get(name, 1000) for name in needed) + 200
-    answers = data_of(written(files, budget))["answers"]
+def test_answers_fill_several_blocks(files: PageFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = answers_of(written(files))
+    monkeypatch.setattr(file_page, "BLOCK_BYTES", 500)
+    text = written(files)
+    assert data_of(text)["blocks"] > 10
+    assert answers_of(text).keys() == whole.keys()
+
+
+def test_what_does_not_fit_is_left_out_and_what_waits_comes_first(
+    files: PageFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_page, "BLOCK_BYTES", 1)
+    paths = list(answers_of(written(files)))
+    assert paths.index("pods/default/huge/matrix") < paths.index("nodes/n0") < paths.index("pods/default/p0")
+    answers = answers_of(written(files, 10_000))
     assert "pods/default/huge/matrix" in answers
-    assert "pods/default/p0/matrix" not in answers
+    assert "pods/default/p2/matrix" not in answers
 
 
 def test_names_of_users_end_no_script(files: PageFiles) -> None:
     text = written(files)
     assert "<script>alert" not in text
-    assert "</script><script>alert(1)" in data_of(text)["answers"]["pods/default/huge"]["yaml"]
+    assert "</script><script>alert(1)" in answers_of(text)["pods/default/huge"]["yaml"]
 
 
 def test_only_the_script_and_the_style_of_the_page_may_run(files: PageFiles) -> None:

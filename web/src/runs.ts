@@ -27,6 +27,47 @@ export function compareRuns(a: PodTable, b: PodTable): Comparison {
   };
 }
 
+/** The tables of one query, page after page, as one. */
+export function joined(tables: readonly PodTable[]): PodTable {
+  const [first] = tables;
+  if (!first) throw new Error("There is no table to join.");
+  const all = <T>(column: (table: PodTable) => readonly T[]): T[] => tables.flatMap(column);
+  return {
+    ...first,
+    pod: all((table) => table.pod),
+    place: all((table) => table.place),
+    node: all((table) => table.node),
+    phase: all((table) => table.phase),
+    priority: all((table) => table.priority),
+    created: all((table) => table.created),
+    attempts: all((table) => table.attempts),
+    requests: first.resources.map((_, at) => all((table) => table.requests[at] ?? [])),
+  };
+}
+
+/** The pods that are elsewhere in the other run, with their nodes there: at most so many, the last ones. */
+export function elsewhere(runs: Comparison, most: number): Record<string, string> {
+  const moved = runs.decisions.filter((one) => !one.same);
+  return Object.fromEntries(moved.slice(-most).map(({ pod, b }) => [pod, b]));
+}
+
+/** Two runs with what the server found when it decided the last pods again. */
+export function withReasons(runs: Comparison, reasons: Comparison): Comparison {
+  const known = new Map(reasons.decisions.map((one) => [one.pod, one]));
+  const decisions = runs.decisions.map((one) => {
+    const reason = known.get(one.pod);
+    return one.same || !reason || reason.same ? one : { ...reason, at: one.at };
+  });
+  const unexplained = decisions.filter((one) => !one.same && !known.has(one.pod)).length;
+  const note = unexplained ? `${unexplained} pods were not decided lately enough for a plugin to be named.` : "";
+  return { ...runs, decisions, notes: [...runs.notes, ...reasons.notes, note].filter(Boolean) };
+}
+
+/** Two runs where nobody could be asked why. */
+export function withoutReasons(runs: Comparison, problem: string): Comparison {
+  return { ...runs, notes: [...runs.notes, `The plugins that made the differences cannot be named: ${problem}`] };
+}
+
 function why(before: string, after: string): string {
   if (!after) return "has no node in the other run";
   return before ? "is on another node in the other run" : "has no node in this run";

@@ -7,11 +7,11 @@ A trial runs beside the loop that schedules, one at a time. Used by `http_api`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Container, Iterator
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from steersman import config
+from steersman import api, config
 from steersman.assembly import SchedulerOptions
 from steersman.errors import InputError
 from steersman.observe import beside_scheduling
@@ -20,6 +20,7 @@ from steersman.web.answers import WebPart
 from steersman.web.configuration_page import configuration_page, loaded, problems_of, validated
 from steersman.web.host import Action, WebHost
 from steersman.web.refusals import WebRefusal, bad_request, decoded_body, json_page
+from steersman.web.run_comparison import compared_runs, seen_again
 from steersman.web.trial import FEW_DECISIONS, MOST_DECISIONS, ClusterMoment, compared, decided_again, moment_of
 
 T = TypeVar("T")
@@ -38,6 +39,14 @@ class ComparedConfigurations(WebPart, frozen=True):
     last: int = FEW_DECISIONS
 
 
+class OtherRun(WebPart, frozen=True):
+    """Another run: its configuration, and the nodes of the pods that are elsewhere there, "" for none."""
+
+    pods: dict[str, str]
+    yaml: str = ""
+    last: int = MOST_DECISIONS
+
+
 class ConfigurationHandlers:
     """Of one host."""
 
@@ -51,6 +60,7 @@ class ConfigurationHandlers:
             "configuration/validate": self._validate,
             "configuration/try": self._try,
             "compare": self._compare,
+            "compare/run": self._compare_run,
         }
 
     def page(self) -> Answer:
@@ -80,6 +90,19 @@ class ConfigurationHandlers:
             second = await _last(decided_again(moment, sides[1], first.nodes))
             return json_page(compared(moment, first.nodes, first.numbers, second))
 
+    async def _compare_run(self, request: Request) -> Answer:
+        """The last decisions beside where another run has these pods."""
+        asked = decoded_body(request, OtherRun)
+        options, other = self._loaded(""), self._loaded(asked.yaml)
+        async with self._turn_to_try():
+            moment = await self._moment(asked.last, asked.pods)
+            here = [decision.node for decision in moment.decisions]
+            keys = [api.key(decision.pod) for decision in moment.decisions]
+            there = [asked.pods.get(key, node) for key, node in zip(keys, here, strict=True)]
+            first = await _last(seen_again(moment, options, here, there, is_other=False))
+            second = await _last(seen_again(moment, other, here, there, is_other=True))
+            return json_page(compared_runs(moment, here, there, (first, second)))
+
     @asynccontextmanager
     async def _turn_to_try(self) -> AsyncIterator[None]:
         if self._trial.locked():
@@ -87,12 +110,12 @@ class ConfigurationHandlers:
         async with self._trial:
             yield
 
-    async def _moment(self, last: int) -> ClusterMoment:
+    async def _moment(self, last: int, waiting: Container[str] = ()) -> ClusterMoment:
         if not 1 <= last <= MOST_DECISIONS:
             raise bad_request(f"last: Invalid value: {last}: use a number from 1 to {MOST_DECISIONS}")
 
         async def moment() -> ClusterMoment:
-            return moment_of(self._host.scheduler, self._host.decisions, last)
+            return moment_of(self._host.scheduler, self._host.decisions, last, waiting)
 
         return await self._host.ask(moment)
 

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a simulation as one file that opens without a server: `steersman simulate --report FILE --interactive`.
 
-The file carries script, styles and the answers that a server would give, by their paths. Pods that wait come first, with their
-matrices; of the others as many as fit. The policy in its head allows script and style by their hashes, and no request.
+The file carries script, styles and the answers that a server would give, by their paths, in compressed blocks of which the page
+unpacks those that it needs. Pods that wait come first, with their matrices; of the others as many as fit. The policy in its
+head allows script and style by their hashes, and no request.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import gzip
 import hashlib
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -30,9 +32,12 @@ from steersman.web.pending import waiting_pods
 from steersman.web.pod_places import PodFilter, pod_table
 
 MOST_BYTES: Final = 16 * 1024 * 1024
-"""So many bytes of answers are in a file."""
+"""So many bytes of answers are in a file, compressed."""
+BLOCK_BYTES: Final = 256 * 1024
+"""A block is full with so many bytes of JSON: the page unpacks it in milliseconds."""
 NOT_BUILT: Final = "needs the web page, which is not built"
 DATA_ID: Final = "steersman-data"
+BLOCK_ID: Final = "steersman-block-"
 _SCRIPT: Final = re.compile(r'<script\b[^>]*\bsrc="\./(?P<file>[^"]+)"[^>]*></script>')
 _STYLE: Final = re.compile(r'<link\b(?=[^>]*rel="stylesheet")[^>]*\bhref="\./(?P<file>[^"]+)"[^>]*>')
 _ICON: Final = re.compile(r'<link\b(?=[^>]*rel="icon")[^>]*>')
@@ -56,22 +61,23 @@ class FilePage:
 
     def text(self, most_bytes: int = MOST_BYTES) -> str:
         """The file, with the simulation as it is now."""
-        answers = asyncio.run(self._answers(most_bytes))
-        data = b'{"info":%b,"answers":{%b}}' % (answers.pop("info"), b",".join(_members(answers)))
-        return _assembled(self._files, data.replace(b"<", b"\\u003c").decode())
+        info, blocks = asyncio.run(self._packed(most_bytes))
+        data = b'{"info":%b,"blocks":%d}' % (info, len(blocks))
+        return _assembled(self._files, data.replace(b"<", b"\\u003c").decode(), blocks)
 
-    async def _answers(self, most_bytes: int) -> dict[str, bytes]:
-        """By path, as JSON."""
+    async def _packed(self, most_bytes: int) -> tuple[bytes, list[str]]:
+        """What the host says of itself, and the answers in blocks."""
         web_api = WebApi(self._host, self._feed)
         table = next(part for part in pod_table(self._scheduler, PodFilter(), len(self._scheduler.pods), 0) if part)
-        found = {"pods": msgspec.json.encode(table)}
-        left = most_bytes
+        blocks = AnswerBlocks()
+        blocks.add("pods", msgspec.json.encode(table))
+        info = b""
         async for path, body in _asked(web_api, self._paths()):
-            left -= len(body)
-            if left < 0:
+            info = body if path == "info" else info
+            blocks.add(path, body)
+            if blocks.bytes > most_bytes:
                 break
-            found[path] = body
-        return found
+        return info, blocks.packed()
 
     def _paths(self) -> Iterator[str]:
         """What is most likely to be looked at comes first."""
@@ -95,11 +101,43 @@ async def _asked(web_api: WebApi, paths: Iterator[str]) -> AsyncIterator[tuple[s
             yield name, answer.body
 
 
-def _members(answers: dict[str, bytes]) -> Iterator[bytes]:
-    return (b"%b:%b" % (msgspec.json.encode(path), body) for path, body in answers.items())
+class AnswerBlocks:
+    """Answers by path, packed as they come. Block 0 has the number of the block of every path."""
+
+    def __init__(self) -> None:
+        self._index: dict[str, int] = {}
+        self._blocks: list[str] = []
+        self._open: list[bytes] = []
+        self._open_bytes = 0
+        #: What is packed so far takes so many bytes in a file.
+        self.bytes = 0
+
+    def add(self, path: str, body: bytes) -> None:
+        self._index[path] = len(self._blocks) + 1
+        self._open.append(b"%b:%b" % (msgspec.json.encode(path), body))
+        self._open_bytes += len(body)
+        if self._open_bytes >= BLOCK_BYTES:
+            self._close()
+
+    def packed(self) -> list[str]:
+        """All blocks; nothing can be added afterwards."""
+        if self._open:
+            self._close()
+        return [_packed(msgspec.json.encode(self._index)), *self._blocks]
+
+    def _close(self) -> None:
+        block = _packed(b"{%b}" % b",".join(self._open))
+        self._blocks.append(block)
+        self.bytes += len(block)
+        self._open, self._open_bytes = [], 0
 
 
-def _assembled(files: PageFiles, data: str) -> str:
+def _packed(text: bytes) -> str:
+    """Compressed, in base64; the same text gives the same."""
+    return base64.b64encode(gzip.compress(text, mtime=0)).decode()
+
+
+def _assembled(files: PageFiles, data: str, blocks: Sequence[str]) -> str:
     """The index with script, style and data in place of references to files. The script comes last: it needs what is above."""
     index = files.text("/index.html")
     script, style = _SCRIPT.search(index), _STYLE.search(index)
@@ -111,7 +149,11 @@ def _assembled(files: PageFiles, data: str) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{rules}</style>'
-    tail = f'<script type="application/json" id="{DATA_ID}">{data}</script>\n<script type="module">{code}</script>\n</body>'
+    parts = [f'<script type="application/json" id="{DATA_ID}">{data}</script>']
+    parts += [
+        f'<script type="text/plain" id="{BLOCK_ID}{place}">{block}</script>' for place, block in enumerate(blocks)
+    ]
+    tail = "\n".join((*parts, f'<script type="module">{code}</script>', "</body>"))
     bare = _ICON.sub("", index.replace(script[0], "").replace(style[0], "", 1))
     return bare.replace("</head>", f"{head}\n</head>", 1).replace("</body>", tail, 1)
 

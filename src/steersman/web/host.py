@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 import yaml
@@ -23,6 +23,7 @@ from steersman.web.attempt_feed import AttemptFeed
 from steersman.web.configuration_page import ConfigurationSource
 from steersman.web.event_rows import EventRows
 
+_DUMPER: Final[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 Action: TypeAlias = Callable[[Request], Awaitable[Answer]]
 PastPages: TypeAlias = Callable[[float, Request], Awaitable[Answer]]
 """Answers a request as one would have at that time."""
@@ -77,4 +78,4 @@ def observed(scheduler: Scheduler, decisions: DecisionLog | None = None) -> tupl
 def manifest_text(document: Document) -> str:
     """A document as people write it: YAML, without the bookkeeping of server-side apply."""
     meta = {name: value for name, value in document.get("metadata", {}).items() if name != "managedFields"}
-    return yaml.safe_dump({**document, "metadata": meta}, sort_keys=False, allow_unicode=True)
+    return str(yaml.dump({**document, "metadata": meta}, Dumper=_DUMPER, sort_keys=False, allow_unicode=True))

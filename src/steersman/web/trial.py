@@ -9,7 +9,7 @@ as any other, it stays there: chance makes no differences.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -111,8 +111,9 @@ class TrialSide(NamedTuple):
     numbers: ClusterNumbers
 
 
-def moment_of(scheduler: Scheduler, decisions: DecisionLog, last: int) -> ClusterMoment:
-    """In the loop that schedules; everything is frozen and shared."""
+def moment_of(scheduler: Scheduler, decisions: DecisionLog, last: int, waiting: Container[str] = ()) -> ClusterMoment:
+    """In the loop that schedules; everything is frozen and shared. Those of the named pods that wait come after the decisions,
+    without a node."""
     past: dict[str, PastDecision] = {}
     left_out = 0
     for record in reversed(decisions.recent(last)):
@@ -129,7 +130,11 @@ def moment_of(scheduler: Scheduler, decisions: DecisionLog, last: int) -> Cluste
         if kind not in (api.Node, api.Pod):
             objects.extend(scheduler.objects.list(kind))
     objects.extend(pod for key, pod in scheduler.pods.items() if key not in past and pod.spec.node_name)
-    return ClusterMoment(objects, list(past.values()), left_out, _numbers(scheduler))
+    now = scheduler.clock.now()
+    for key, pod in scheduler.pods.items():
+        if key in waiting and not pod.spec.node_name and key not in past:
+            past[key] = PastDecision(_without_node(pod), now, "")
+    return ClusterMoment(objects, list(past.values()), left_out, numbers_of(scheduler))
 
 
 def _without_node(pod: api.Pod) -> api.Pod:
@@ -145,21 +150,22 @@ def decided_again(
     store = Store(clock)
     driver = Driver(store, clock, 0, options)
     for obj in moment.objects:
-        store.create(_unversioned(obj))
+        store.create(unversioned(obj))
         yield None
     driver.refresh_plugins_once()
     nodes, reasons = list[str](), list[DifferenceReason]()
     for past, wanted in zip(moment.decisions, preferred, strict=True):
-        store.create(_unversioned(past.pod))
+        store.create(unversioned(past.pod))
         node, reason = _decide(driver.scheduler, past.pod.metadata.uid, wanted)
         nodes.append(node)
         reasons.append(reason)
         yield None
     driver.close()
-    yield TrialSide(nodes, reasons, _numbers(driver.scheduler))
+    yield TrialSide(nodes, reasons, numbers_of(driver.scheduler))
 
 
-def _unversioned(obj: api.Object) -> api.Object:
+def unversioned(obj: api.Object) -> api.Object:
+    """The object for another store, which numbers its versions itself."""
     return _replace(obj, metadata=_replace(obj.metadata, resource_version=""))
 
 
@@ -215,7 +221,8 @@ def _reason(evaluation: Evaluation, wanted: str, chosen: str) -> DifferenceReaso
     return DifferenceReason(plugin, why, tuple(pairs))
 
 
-def _numbers(scheduler: Scheduler) -> ClusterNumbers:
+def numbers_of(scheduler: Scheduler) -> ClusterNumbers:
+    """How full the nodes of a scheduler are."""
     table = scheduler.cache.nodes
     alive = table.alive
     in_use = int((table.pod_count.values[alive] > 0).sum())
@@ -236,14 +243,21 @@ def compared(
     for past, a, b, reason in zip(moment.decisions, first, second.nodes, second.reasons, strict=True):
         parts = DifferenceReason() if a == b else reason
         decisions.append(ComparedDecision(api.key(past.pod), past.at, a, b, a == b, *parts))
+    return counted(decisions, numbers, second.numbers, [GONE.format(moment.left_out)] if moment.left_out else [])
+
+
+def counted(
+    decisions: list[ComparedDecision], first: ClusterNumbers, second: ClusterNumbers, notes: list[str]
+) -> ConfigurationComparison:
+    """Decisions of two sides with how many of them differ, and the numbers of both ends."""
     return ConfigurationComparison(
         len(decisions),
         sum(bool(one.a and one.b and not one.same) for one in decisions),
         sum(bool(one.a and not one.b) for one in decisions),
         sum(bool(one.b and not one.a) for one in decisions),
         decisions,
-        list(_summary(numbers, second.numbers)),
-        [GONE.format(moment.left_out)] if moment.left_out else [],
+        list(_summary(first, second)),
+        notes,
     )
 
 

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Answers out of a report file, which has whole tables: what a server would select is selected here. */
 import type { Parameters } from "./host";
+import type { Answers } from "./report_file";
 import type { ClusterSnapshot, PodTable, SearchResult } from "./types";
-
-export type Answers = Readonly<Record<string, unknown>>;
 
 const FOUND = 20;
 
 /** The answer to a path and its query, or undefined where the file has none. */
-export function answerFromFile(answers: Answers, path: string, query: Parameters): unknown {
+export async function answerFromFile(answers: Answers, path: string, query: Parameters): Promise<unknown> {
   if (path === "search") return search(answers, String(query["q"] ?? ""));
-  const answer = answers[path] ?? answers[decoded(path)];
+  const answer = await answers(decoded(path));
   if (path === "pods" && answer !== undefined) return selectPods(answer as PodTable, query);
   return answer;
 }
@@ -47,9 +46,9 @@ function matches(value: string | undefined, wanted: Parameters[string]): boolean
   return wanted === undefined || wanted === null || wanted === "" || value === wanted;
 }
 
-function search(answers: Answers, text: string): SearchResult {
-  const cluster = answers["cluster"] as ClusterSnapshot | undefined;
-  const table = answers["pods"] as PodTable | undefined;
+async function search(answers: Answers, text: string): Promise<SearchResult> {
+  const cluster = (await answers("cluster")) as ClusterSnapshot | undefined;
+  const table = (await answers("pods")) as PodTable | undefined;
   const names = cluster?.nodes.name ?? [];
   const nodes = ranked(names, text).map((index) => ({ name: names[index] ?? "", row: cluster?.nodes.row[index] ?? -1 }));
   const found = table ? ranked(table.pod, text) : [];

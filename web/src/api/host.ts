@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Where the data comes from: a server that is asked, or the file that the page is in. Pages know only `Host`. */
 import { answerFromFile } from "./file_answers";
-import type { FileData, Info, Problem, Status } from "./types";
+import type { ReportFile } from "./report_file";
+import type { Info, Problem, Status } from "./types";
 
 export type Parameters = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
@@ -69,12 +70,12 @@ export class ServerHost implements Host {
 
 /** The data of a report, which the file carries. */
 export class FileHost implements Host {
-  constructor(private readonly data: FileData) {}
+  constructor(private readonly report: ReportFile) {}
 
-  get<T>(path: string, query: Parameters = {}): Promise<T> {
-    const answer = path === "info" ? this.data.info : answerFromFile(this.data.answers, path, query);
-    if (answer === undefined) return Promise.reject(new ApiError(`This report does not hold ${path}.`, 404));
-    return Promise.resolve(answer as T);
+  async get<T>(path: string, query: Parameters = {}): Promise<T> {
+    const answer = path === "info" ? this.report.data.info : await answerFromFile(this.report.answer, path, query);
+    if (answer === undefined) throw new ApiError(`This report does not hold ${path}.`, 404);
+    return answer as T;
   }
 
   post<T>(): Promise<T> {
@@ -84,12 +85,6 @@ export class FileHost implements Host {
   request(): Promise<Response> {
     return this.post();
   }
-}
-
-/** The data that the document carries, or null where a server has it. */
-export function embeddedData(page: Document): FileData | null {
-  const text = page.getElementById("steersman-data")?.textContent;
-  return text ? (JSON.parse(text) as FileData) : null;
 }
 
 export function isReadOnly(info: Info): boolean {

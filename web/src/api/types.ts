@@ -594,6 +594,14 @@ export interface CompareRequest {
   last?: number;
 }
 
+/** POST compare/run : the last decisions beside another run. `pods`: nodes of those that are elsewhere there, "" for none. */
+export interface CompareRunRequest {
+  /** The other run's configuration; "" : the one in effect. */
+  yaml: string;
+  pods: Record<string, string>;
+  last?: number;
+}
+
 /** Answer to try (a: the real decisions, b: those of the edited configuration) and to compare. */
 export interface Comparison {
   /** How many pods were decided on both sides. */
@@ -654,6 +662,8 @@ export interface ImportResult {
   created: number;
   updated: number;
   problems: Problem[];
+  /** The scheduler has the configuration of the file, a snapshot of kube-scheduler-simulator. */
+  configured: boolean;
 }
 
 /** POST reset */
@@ -695,9 +705,10 @@ export interface History {
 /**
  * `steersman simulate --report out.html --interactive`: the page finds `<script type="application/json" id="steersman-data">`
  * with this. Instead of asking a server it looks the path up, as it would have been asked for behind `/web/v1/`
- * (`pods/default/web-0/matrix`); what is not there is answered with a 404.
+ * (`pods/default/web-0/matrix`), in blocks (`report_file.ts`); what is not there is answered with a 404.
  */
 export interface FileData {
   info: Info;
-  answers: Record<string, unknown>;
+  /** How many elements `steersman-block-0`, `steersman-block-1`, … there are. */
+  blocks: number;
 }
