@@ -22,12 +22,16 @@ from steersman.client import Timing
 from steersman.clock import ManualClock
 from steersman.embedded import KubeAdmission, Store
 from steersman.host import ScaledClock, SchedulingLoop
+from steersman.sandbox.applied_configuration import AppliedConfiguration
 from steersman.sandbox.default_objects import DefaultObjects
 from steersman.sandbox.object_templates import template_list, templates
 from steersman.sandbox.scheduling import DrivenScheduler, ReplaceableScheduler
 from steersman.sandbox.web_actions import SandboxActions, SandboxClock
 from steersman.serving.http import Answer
 from steersman.testing import Harness, make_node, make_pod
+from steersman.web import ConfigurationSource
+
+NOTHING_WRITTEN = ConfigurationSource()
 
 NODE = {
     "apiVersion": "v1",
@@ -65,9 +69,12 @@ class Acting:
         harness = Harness()
         self.time = ScaledClock(real=lambda: 0.0)
         self.loop = SchedulingLoop(harness.scheduler, Timing(clock))
-        actions = SandboxActions(
-            self.store, self.catalog, service, SandboxClock(self.time, driven(harness, self.loop)), in_memory
+        schedulers = driven(harness, self.loop)
+        clock_page, configuration = (
+            SandboxClock(self.time, schedulers),
+            AppliedConfiguration(schedulers, NOTHING_WRITTEN),
         )
+        actions = SandboxActions(self.store, self.catalog, service, clock_page, configuration, in_memory)
         self.shown = LookedAt(harness, actions=actions.by_path())
 
     def ask(self, method: str, path: str, body: object = None) -> Answer:

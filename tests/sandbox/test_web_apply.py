@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import yaml
 from aiohttp import ClientSession, ClientTimeout
 
 from steersman.sandbox import Sandbox, SandboxOptions, running_sandbox
@@ -31,6 +32,10 @@ class Client:
 
     async def ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         async with self._session.request(method, self._url + path, json=body, headers=self._headers) as answer:
+            return answer.status, await answer.json()
+
+    async def send(self, path: str, text: str) -> tuple[int, Any]:
+        async with self._session.post(self._url + path, data=text.encode(), headers=self._headers) as answer:
             return answer.status, await answer.json()
 
     async def placed(self, name: str) -> str:
@@ -77,3 +82,47 @@ def test_a_configuration_is_applied_to_pods_that_come_later() -> None:
     assert found["epochs"][0] != found["epochs"][1]
     assert found["sources"]["NodeResourcesFit"] == "applied"
     assert found["pods"] == 6
+
+
+def strategy(page: Any) -> str:
+    """The scoring strategy in effect, and where it comes from."""
+    fit = next(plugin for plugin in page["profiles"][0]["plugins"] if plugin["name"] == "NodeResourcesFit")
+    kind = "MostAllocated" if "MostAllocated" in fit["args"] else "LeastAllocated"
+    return f"{kind} {fit['argsSource']}"
+
+
+async def carried() -> dict[str, Any]:
+    """A configuration that goes with a snapshot, as in kube-scheduler-simulator, and with a reset."""
+    options = SandboxOptions(nodes=2, web_port=0)
+    async with running_sandbox(options) as sandbox, ClientSession(timeout=ClientTimeout(30)) as session:
+        client = Client(sandbox, session)
+        assert (await client.ask("POST", "configuration/apply", {"yaml": PACKING}))[0] == 200
+        _, snapshot = await client.ask("GET", "export?format=simulator")
+        await client.ask("POST", "reset")
+        reset = strategy((await client.ask("GET", "configuration"))[1])
+        text = yaml.safe_dump({**snapshot, "nodes": snapshot["nodes"][:1]})
+        imported = await client.send("import?format=simulator&replace=true", text)
+        _, page = await client.ask("GET", "configuration")
+        unknown = {"profiles": [{"plugins": {"filter": {"enabled": [{"name": "EBSLimits"}]}}}]}
+        refused = await client.send("import?format=simulator", yaml.safe_dump({"schedulerConfig": unknown}))
+        _, cluster = await client.ask("GET", "cluster")
+        return {
+            "reset": reset,
+            "imported": imported,
+            "after": strategy(page),
+            "refused": refused,
+            "nodes": cluster["totals"]["nodes"],
+        }
+
+
+def test_a_snapshot_carries_the_configuration_and_a_reset_gives_back_the_first() -> None:
+    found = asyncio.run(asyncio.wait_for(carried(), 60))
+    assert found["reset"] == "LeastAllocated default"
+    assert found["imported"] == (200, {"created": 1, "updated": 0, "problems": [], "configured": True})
+    assert found["after"] == "MostAllocated applied"
+    assert found["nodes"] == 1
+    code, result = found["refused"]
+    assert (code, result["created"], result["configured"]) == (200, 0, False)
+    (problem,) = result["problems"]
+    assert problem["object"] == "schedulerConfig"
+    assert "EBSLimits" in problem["message"]

@@ -26,3 +26,10 @@ function compare(one: Cell, other: Cell, sign: number): number {
 function missing(cell: Cell): boolean {
   return cell === null || cell === undefined || cell === "";
 }
+
+/** The orders after a reader has chosen another one: the last comes first, those before it sort what is equal. */
+export function resorted(orders: readonly SortOrder[], chosen: SortOrder): SortOrder[] {
+  return [chosen, ...orders.filter((one) => one.column !== chosen.column)].slice(0, ORDERS_KEPT);
+}
+
+const ORDERS_KEPT = 3;

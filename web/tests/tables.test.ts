@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import { csv } from "../src/csv";
 import { quoted, kubectl } from "../src/commands";
-import { sortedRows } from "../src/sorting";
+import { resorted, sortedRows } from "../src/sorting";
 
 it("sorts numbers by size and keeps what is missing last in both directions", () => {
   const values = [10, null, 9, 100, null];
@@ -12,6 +12,15 @@ it("sorts numbers by size and keeps what is missing last in both directions", ()
 
 it("keeps the order of equal rows", () => {
   expect(sortedRows([3, 1, 2], () => "same", true)).toEqual([3, 1, 2]);
+});
+
+it("sorts by several columns, the one that was chosen last first", () => {
+  const [zone, free] = [["b", "a", "b", "a"], [1, 2, 3, 4]];
+  const orders = resorted(resorted([], { column: "free", descending: true }), { column: "zone", descending: false });
+  expect(orders.map((one) => one.column)).toEqual(["zone", "free"]);
+  const byFree = sortedRows([0, 1, 2, 3], (row) => free[row], true);
+  expect(sortedRows(byFree, (row) => zone[row], false)).toEqual([3, 1, 2, 0]);
+  expect(resorted(orders, { column: "free", descending: false })).toEqual([{ column: "free", descending: false }, { column: "zone", descending: false }]);
 });
 
 it("writes CSV that spreadsheets read and do not run", () => {

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import yaml
 
 from steersman import api
-from steersman.api import codec
+from steersman.api import codec, yaml_documents
 from steersman.api.documents import SourcePlace, find_objects
 from steersman.apiserver.catalog import Catalog
 from steersman.embedded import Document, NotFound, Store
@@ -37,6 +37,8 @@ SNAPSHOT_LISTS: Final = {
     "namespaces": ("v1", "Namespace"),
 }
 """The lists of a snapshot of kube-scheduler-simulator, with the kind of their items."""
+SNAPSHOT_CONFIGURATION: Final = "schedulerConfig"
+"""The scheduler's configuration in such a snapshot, of which the simulator uses the profiles."""
 IMPORTED: Final = "import"
 _PASSES: Final = 5
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -48,6 +50,15 @@ class ImportResult(WebPart, frozen=True):
     created: int
     updated: int
     problems: list[Problem]
+    #: The scheduler has the configuration of the file.
+    configured: bool = False
+
+
+class ImportedCluster(NamedTuple):
+    """The objects of a file, and the scheduler's configuration as YAML; "": there is none."""
+
+    documents: list[FoundDocument]
+    configuration: str
 
 
 class ClusterFiles:
@@ -60,8 +71,8 @@ class ClusterFiles:
 
     # -- out ---------------------------------------------------------------------------------------------------------
 
-    async def exported(self, chosen: str) -> tuple[bytes, str]:
-        """The file, and a name for it."""
+    async def exported(self, chosen: str, configuration: Document) -> tuple[bytes, str]:
+        """The file, and a name for it. A snapshot holds the scheduler's configuration as well."""
         documents = [_written(document) for document in self._documents()]
         if chosen == "manifests":
             text = await in_slices(_yaml(document) for document in documents)
@@ -70,7 +81,7 @@ class ClusterFiles:
             name: [document for document in documents if (document["apiVersion"], document["kind"]) == header]
             for name, header in SNAPSHOT_LISTS.items()
         }
-        return msgspec.json.encode({**lists, "schedulerConfig": None}), "snapshot.json"
+        return msgspec.json.encode({**lists, SNAPSHOT_CONFIGURATION: configuration}), "snapshot.json"
 
     def _documents(self) -> Iterator[Document]:
         """All objects that are the user's, in an order in which they can be created."""
@@ -85,13 +96,14 @@ class ClusterFiles:
 
     # -- in ----------------------------------------------------------------------------------------------------------
 
-    def read(self, body: bytes, chosen: str) -> list[FoundDocument]:
-        """The objects of a file; raises `InputError` if it is none."""
-        found = _in_snapshot(body) if chosen == "simulator" else _in_manifests(body)
-        documents = in_order(found)
-        if not documents:
+    def read(self, body: bytes, chosen: str) -> ImportedCluster:
+        """The objects of a file, and its configuration; raises `InputError` if it is none."""
+        snapshot = _snapshot(body) if chosen == "simulator" else None
+        documents = in_order(_in_manifests(body) if snapshot is None else _in_snapshot(snapshot))
+        configuration = "" if snapshot is None else _profiles(snapshot.get(SNAPSHOT_CONFIGURATION))
+        if not documents and not configuration:
             raise InputError("holds no objects", file=IMPORTED)
-        return documents
+        return ImportedCluster(documents, configuration)
 
     async def stored(self, documents: list[FoundDocument]) -> ImportResult:
         """Creates what is not there; what is there is written anew."""
@@ -176,11 +188,34 @@ def _in_manifests(body: bytes) -> Iterator[FoundDocument]:
         yield FoundDocument({**plain, **header}, found.place)
 
 
-def _in_snapshot(body: bytes) -> Iterator[FoundDocument]:
+def _snapshot(body: bytes) -> Document:
+    """What kube-scheduler-simulator exports: its server JSON, its page YAML."""
     try:
-        snapshot = msgspec.json.decode(body, type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise InputError(f"is no JSON object: {error}", file=IMPORTED) from error
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        raise InputError("is not UTF-8 text", file=IMPORTED) from error
+    try:
+        found = list(yaml_documents.documents(text))
+    except InputError as error:
+        raise InputError(error.message, file=IMPORTED, line=error.line) from error
+    if len(found) != 1 or not isinstance(found[0], dict):
+        known = ", ".join((*SNAPSHOT_LISTS, SNAPSHOT_CONFIGURATION))
+        raise InputError("is no snapshot", file=IMPORTED, hint=f"a snapshot is one object with {known}")
+    return found[0]
+
+
+def _profiles(configuration: object) -> str:
+    """A configuration with the profiles of a snapshot's; "" where it has none."""
+    if configuration is None:
+        return ""
+    if not isinstance(configuration, dict):
+        raise InputError("is no object", file=IMPORTED, field=SNAPSHOT_CONFIGURATION)
+    header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    profiles = configuration.get("profiles")
+    return _yaml({**header, "profiles": profiles}) if profiles else ""
+
+
+def _in_snapshot(snapshot: Document) -> Iterator[FoundDocument]:
     for name, (api_version, kind) in SNAPSHOT_LISTS.items():
         items = snapshot.get(name) or []
         if not isinstance(items, list):

@@ -11,8 +11,6 @@ import bisect
 from collections import OrderedDict, deque
 from typing import Final
 
-import msgspec
-
 from steersman import api
 from steersman.assembly import AttemptObserver, Scheduler
 from steersman.cycle.decision import Decision
@@ -21,8 +19,7 @@ from steersman.embedded.errors import Expired
 from steersman.observe import DecisionLog, DecisionRecord, beside_scheduling
 from steersman.queue import QueuedPodInfo
 from steersman.web import EventRow, EventRows, WebApi, WebHost, WebRefusal
-from steersman.web.answers import WebPart, lane_counts
-from steersman.web.past import PastMoment, api_of_past
+from steersman.web.past import HistoryMark, HistoryPage, PastMoment, api_of_past, mark_of
 
 MOST_MOMENTS: Final = 50_000
 MOST_MARKS: Final = 400
@@ -33,21 +30,6 @@ MOST_KEPT: Final = 2
 """So many moments are kept for further questions."""
 IN_THE_FUTURE: Final = "that has not been yet"
 TOO_LONG_AGO: Final = "that is too long ago: the sandbox remembers {} writes at least, from {:.3f} on"
-
-
-class HistoryMark(WebPart, frozen=True):
-    """A moment for the slider, with a few numbers."""
-
-    at: float
-    pods: int
-    pending: int
-    nodes: int
-
-
-class HistoryPage(WebPart, frozen=True):
-    from_: float = msgspec.field(name="from")
-    to: float
-    marks: list[HistoryMark]
 
 
 class SandboxHistory(AttemptObserver):
@@ -78,9 +60,7 @@ class SandboxHistory(AttemptObserver):
         if self._versions and self._versions[-1] == self._store.version:
             return
         self.note()
-        table, pending = scheduler.cache.nodes, lane_counts(scheduler.queue).total
-        bound = int(table.pod_count.values[table.alive].sum())
-        self._marks.append(HistoryMark(self._times[-1], bound, pending, table.node_count))
+        self._marks.append(mark_of(scheduler, self._times[-1]))
 
     def page(self) -> HistoryPage:
         now, oldest = self._store.clock.now(), self._oldest()

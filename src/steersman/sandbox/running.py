@@ -43,6 +43,7 @@ from steersman.host import LoopTimers, ScaledClock, keep_freed_memory
 from steersman.internal_errors import InternalErrors
 from steersman.kubelets import SANDBOX_POLICY, Kubelets, check_annotations, load_policy
 from steersman.record.live_recording import LiveRecording
+from steersman.sandbox.applied_configuration import AppliedConfiguration
 from steersman.sandbox.clock_page import ClockPage
 from steersman.sandbox.credentials import (
     SandboxCredentials,
@@ -159,8 +160,10 @@ async def _running(
                 write_kubeconfig(options.kubeconfig, kubeconfig_document(url, credentials))
             serving: AbstractAsyncContextManager[SandboxPage | None] = nullcontext()
             if schedulers is not None and options.web_port is not None:
-                actions = SandboxActions(store, catalog, service, SandboxClock(clock, schedulers), durable)
-                serving = served_page(options.web_port, _web(options, store, schedulers, actions))
+                page_clock, configuration = SandboxClock(clock, schedulers), _applied(options, schedulers)
+                actions = SandboxActions(store, catalog, service, page_clock, configuration, durable)
+                web = SandboxWeb(store, schedulers, actions, _absolute(options.kubeconfig))
+                serving = served_page(options.web_port, web)
             async with serving as page:
                 try:
                     yield Sandbox(
@@ -174,11 +177,9 @@ async def _running(
         await journal.close()
 
 
-def _web(
-    options: SandboxOptions, store: Store, schedulers: ReplaceableScheduler, actions: SandboxActions
-) -> SandboxWeb:
-    configuration = ConfigurationSource(configuration_text(options.config_file), options.config_file)
-    return SandboxWeb(store, schedulers, actions, _absolute(options.kubeconfig), configuration)
+def _applied(options: SandboxOptions, schedulers: ReplaceableScheduler) -> AppliedConfiguration:
+    written = ConfigurationSource(configuration_text(options.config_file), options.config_file)
+    return AppliedConfiguration(schedulers, written)
 
 
 def _absolute(path: Path | None) -> str:

@@ -20,18 +20,23 @@ from steersman.apiserver.statuses import RequestRefused
 from steersman.embedded import Store
 from steersman.errors import InputError, SteersmanError
 from steersman.host import ScaledClock, SchedulingLoop
+from steersman.sandbox.applied_configuration import AppliedConfiguration
 from steersman.sandbox.clock_page import ClockPage, speed_text
-from steersman.sandbox.cluster_files import ClusterFiles
+from steersman.sandbox.cluster_files import SNAPSHOT_CONFIGURATION, ClusterFiles, ImportResult
 from steersman.sandbox.object_templates import template_list
 from steersman.sandbox.scheduling import ReplaceableScheduler
 from steersman.serving.http import Answer, Request
 from steersman.web import PREFIX, ClockPart, WebRefusal, bad_request, json_page
-from steersman.web.answers import problem_of
+from steersman.web.answers import Problem, problem_of
+from steersman.web.configuration_handlers import EditedConfiguration
+from steersman.web.configuration_page import problems_of
 from steersman.web.host import Action
+from steersman.web.refusals import decoded_body
 
 MOST_DECISIONS: Final = 10_000
 FORMATS: Final = ("manifests", "simulator")
 _ADMIN: Final = TokenUser("kubernetes-admin", ("system:masters", "system:authenticated"))
+_replace = msgspec.structs.replace
 CAPABILITIES: Final = ("apply", "objects", "export", "clock", "decisionStep", "history")
 
 
@@ -84,11 +89,13 @@ class SandboxActions:
         catalog: Catalog,
         service: ApiService,
         clock: SandboxClock,
+        configuration: AppliedConfiguration,
         durable: Callable[[], Awaitable[None]],
     ) -> None:
         self._catalog = catalog
         self._service = service
         self.clock = clock
+        self.configuration = configuration
         self._durable = durable
         self._files = ClusterFiles(store, catalog)
 
@@ -101,6 +108,7 @@ class SandboxActions:
             "POST reset": self._reset,
             "GET clock": self._show_clock,
             "POST clock": self._change_clock,
+            "POST configuration/apply": self._apply,
         }
 
     async def _kube(self, request: Request) -> Answer:
@@ -122,24 +130,44 @@ class SandboxActions:
 
     async def _export(self, request: Request) -> Answer:
         chosen = _format(request)
-        body, name = await self._files.exported(chosen)
+        body, name = await self._files.exported(chosen, self.configuration.document())
         kind = "application/yaml" if chosen == "manifests" else "application/json"
         return Answer(200, body, kind, {"Content-Disposition": f'attachment; filename="{name}"'})
 
     async def _import(self, request: Request) -> Answer:
-        """The cluster is emptied before, with `replace=true`."""
+        """The cluster is emptied before, with `replace=true`. A configuration in the file is applied, if it can be."""
         replaces = request.value("replace") == "true"
         try:
-            documents = self._files.read(request.body or b"", _format(request))
+            given = self._files.read(request.body or b"", _format(request))
         except InputError as error:
             raise WebRefusal(422, "Invalid", str(error), [problem_of(error)]) from error
         if replaces:
             await self._files.empty()
-        result = await self._files.stored(documents)
+        problems = await self._configured(given.configuration) if given.configuration else []
+        result = await self._files.stored(given.documents)
         await self._durable()
-        return json_page(result)
+        is_applied = bool(given.configuration) and not problems
+        return json_page(ImportResult(result.created, result.updated, [*problems, *result.problems], is_applied))
+
+    async def _configured(self, text: str) -> list[Problem]:
+        """Why the configuration of a file cannot be applied; nothing where it was."""
+        try:
+            await self.configuration.apply(text)
+        except InputError as error:
+            return [_replace(problem_of(error), object=SNAPSHOT_CONFIGURATION, line=None)]
+        return []
+
+    async def _apply(self, request: Request) -> Answer:
+        """Another scheduler with the edited configuration; streams end, and begin with a new epoch."""
+        text = decoded_body(request, EditedConfiguration).yaml
+        try:
+            await self.configuration.apply(text)
+        except InputError as error:
+            raise WebRefusal(422, "Invalid", str(error), problems_of(error, text)) from error
+        return json_page({"applied": True})
 
     async def _reset(self, request: Request) -> Answer:
+        await self.configuration.restore()
         deleted = await self._files.reset()
         await self._durable()
         return json_page({"deleted": deleted})

@@ -20,7 +20,6 @@ import msgspec
 from steersman import api
 from steersman.embedded import Document, Store
 from steersman.embedded.history import EventType
-from steersman.errors import InputError
 from steersman.sandbox.event_objects import Event
 from steersman.sandbox.history import MARK_SECONDS, SandboxHistory
 from steersman.sandbox.options import LOOPBACK
@@ -34,7 +33,6 @@ from steersman.web import (
     PREFIX,
     ClusterFeed,
     ClusterSource,
-    ConfigurationSource,
     EventRow,
     EventRows,
     PageFiles,
@@ -42,14 +40,11 @@ from steersman.web import (
     WebApi,
     WebHost,
     WebRefusal,
-    bad_request,
     json_page,
     names_of,
     observed,
     refused,
 )
-from steersman.web.configuration_handlers import EditedConfiguration
-from steersman.web.configuration_page import loaded, problems_of
 
 LIMITS: Final = ConnectionLimits(connections=256, connections_of_one_address=256)
 DATA_HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
@@ -113,18 +108,18 @@ class SandboxWeb:
         schedulers: ReplaceableScheduler,
         actions: SandboxActions,
         kubeconfig: str,
-        written: ConfigurationSource,
     ) -> None:
         self._store = store
         self._schedulers = schedulers
         self._history = SandboxHistory(store)
-        more = {"POST configuration/apply": self._apply, "GET history": self._show_history}
-        self._actions = {**actions.by_path(), **more}
+        self._actions = {**actions.by_path(), "GET history": self._show_history}
         self._clock = actions.clock
+        self._configuration = actions.configuration
         self._kubeconfig = kubeconfig
         self._events = EventRows()
         follow_events(store, self._events)
-        self._show(written)
+        self._show()
+        self._configuration.follow(self._show_anew)
 
     async def answer(self, request: Request) -> Answer:
         return await self._api.answer(request)
@@ -134,7 +129,12 @@ class SandboxWeb:
         self._feed.close()
         self._ticking.cancel()
 
-    def _show(self, written: ConfigurationSource) -> None:
+    def _show_anew(self) -> None:
+        """Another scheduler has taken over: streams end, and begin with a new epoch."""
+        self.close()
+        self._show()
+
+    def _show(self) -> None:
         """Looks at the present scheduler from now on."""
         scheduler, events = self._schedulers.current.scheduler, self._events
         decisions, attempts = observed(scheduler)
@@ -151,7 +151,7 @@ class SandboxWeb:
             actions=self._actions,
             kubeconfig=self._kubeconfig,
             past=self._answer_past,
-            written=written,
+            written=self._configuration.written,
         )
         self._host = host
         self._feed = ClusterFeed(ClusterSource(scheduler, attempts, events, self._clock.part), host.ask)
@@ -175,20 +175,6 @@ class SandboxWeb:
         first, *parts = request.path.removeprefix(PREFIX).split("/")
         pod = "/".join(parts[:2]) if first == "pods" else ""
         return await (await self._history.api_at(at, self._host, pod)).answer(request)
-
-    async def _apply(self, request: Request) -> Answer:
-        """Another scheduler with the edited configuration; streams end, and begin with a new epoch."""
-        options = self._schedulers.current.scheduler.options
-        try:
-            text = msgspec.json.decode(request.body or b"", type=EditedConfiguration).yaml
-            await self._schedulers.replace(loaded(text, options))
-        except msgspec.DecodeError as error:
-            raise bad_request(f"the body cannot be read: {error}") from error
-        except InputError as error:
-            raise WebRefusal(422, "Invalid", str(error), problems_of(error, text)) from error
-        self.close()
-        self._show(ConfigurationSource(text, is_applied=True))
-        return json_page({"applied": True})
 
 
 @asynccontextmanager

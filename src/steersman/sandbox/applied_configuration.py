@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration of a sandbox's scheduler: as it began, as somebody applied it on the page, and back.
+
+Another scheduler takes over with each configuration; whoever shows the scheduler is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from steersman import config
+from steersman.sandbox.scheduling import ReplaceableScheduler
+from steersman.web import ConfigurationSource
+from steersman.web.configuration_page import loaded
+
+
+class AppliedConfiguration:
+    """The configuration in effect. `written` is what the user wrote of it."""
+
+    def __init__(self, schedulers: ReplaceableScheduler, written: ConfigurationSource) -> None:
+        self._schedulers = schedulers
+        self._beginning = schedulers.current.scheduler.options, written
+        self.written = written
+        self._followers: list[Callable[[], None]] = []
+
+    def follow(self, told: Callable[[], None]) -> None:
+        """Calls back after another scheduler has taken over."""
+        self._followers.append(told)
+
+    def document(self) -> dict[str, Any]:
+        """The configuration in effect, all values filled in, without secrets."""
+        plain: dict[str, Any] = config.public_document(self._schedulers.current.scheduler.options.configuration)
+        return plain
+
+    async def apply(self, text: str) -> None:
+        """Raises `InputError` for a configuration that cannot be used, and nothing has changed."""
+        options = loaded(text, self._schedulers.current.scheduler.options)
+        await self._schedulers.replace(options)
+        self._tell(ConfigurationSource(text, is_applied=True))
+
+    async def restore(self) -> None:
+        """The configuration as it began, if another one was applied since."""
+        options, written = self._beginning
+        if self._schedulers.current.scheduler.options is options:
+            return
+        await self._schedulers.replace(options)
+        self._tell(written)
+
+    def _tell(self, written: ConfigurationSource) -> None:
+        self.written = written
+        for told in self._followers:
+            told()
