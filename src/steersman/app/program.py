@@ -344,7 +344,7 @@ class Program:
         from steersman.app.web_page import BODY_BYTES, RunPage
 
         file = (self._controlling.flags or {}).get("config", "")
-        self._page = RunPage(self._scheduler, self._decisions, port.ask, file)
+        self._page = RunPage(self._scheduler, self._decisions, port.ask, file, self._recording.directory)
         return msgspec.structs.replace(shown, others=self._page.answer, body_bytes=BODY_BYTES)
 
     def _show_process(self) -> None:

@@ -29,6 +29,7 @@ class Recorded(LiveRecording, NotRecorded):
         smaller = min(limits.segment_bytes, options.total_bytes // SEGMENTS)
         limits = msgspec.structs.replace(limits, segment_bytes=smaller)
         super().__init__(options.directory, limits, _run_body(settings, seed, clock.now()), clock)
+        self.directory = options.directory
 
     def show(self, metrics: Metrics) -> None:
         metrics.recorded_bytes.set(self.bytes)

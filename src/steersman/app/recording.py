@@ -25,6 +25,8 @@ from steersman.observe import Metrics
 class NotRecorded:
     """The ports of a program that records nothing: they are what `Program` has anyway."""
 
+    #: Where the record is written; "": there is none.
+    directory: str = ""
     #: Is given the texts of watched objects; None: nobody wants them.
     texts: ObjectTexts | None = None
     act: Act = staticmethod(at_once)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looking back by a record: the pages of a former moment, made by a process of their own.
+
+    request with `at` ─► `RecordedPast` ─► `recorded_moment`, one process per moment ─► answer
+
+The process of the scheduler passes lines on and waits for none of them. The process of the last moment stays for further
+questions; one that nobody asks for a while is ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from steersman.clock import Clock
+from steersman.serving.http import Answer, Request
+from steersman.web.recorded_moment import AskedOfMoment, ToldOfMoment
+from steersman.web.refusals import WebRefusal
+
+IN_THE_FUTURE: Final = "that has not been yet"
+TOO_SLOW: Final = "the record takes too long to read"
+ENDED: Final = "the process that reads the record has ended"
+WRITTEN_SECONDS: Final = 2.0
+"""After so long everything is in the files of a record."""
+START_SECONDS: Final = 300.0
+IDLE_SECONDS: Final = 120.0
+_LONGEST_LINE: Final = 1 << 28
+
+
+class RecordedPast:
+    """The past of one record, of which one moment is looked at at a time. Belongs to the loop of the server."""
+
+    def __init__(self, directory: str, clock: Clock) -> None:
+        self._directory = directory
+        self._clock = clock
+        self._turn = asyncio.Lock()
+        self._at: float | None = None
+        self._process: Process | None = None
+        self._asked_at = 0.0
+
+    async def answer(self, at: float, request: Request) -> Answer:
+        """Raises `WebRefusal` for a moment of which the record knows nothing."""
+        now = self._clock.now()
+        if at > now:
+            raise WebRefusal(404, "NotFound", IN_THE_FUTURE)
+        await asyncio.sleep(max(0.0, WRITTEN_SECONDS - (now - at)))
+        async with self._turn:
+            if at != self._at:
+                await self._start(at)
+            told = await self._told(AskedOfMoment(request.method, request.path, request.query))
+            self._asked_at = time.monotonic()
+            return Answer(told.status, told.body.encode(), told.content_type)
+
+    async def end_if_idle(self) -> None:
+        """To be called now and then."""
+        async with self._turn:
+            if time.monotonic() - self._asked_at > IDLE_SECONDS:
+                await self.close()
+
+    async def close(self) -> None:
+        """Ends the process, if there is one."""
+        process, self._process, self._at = self._process, None, None
+        if process is None:
+            return
+        with suppress(ProcessLookupError):
+            process.kill()
+        assert process.stdin is not None, "it has a pipe"
+        process.stdin.close()
+        await process.wait()
+
+    async def _start(self, at: float) -> None:
+        await self.close()
+        command = (sys.executable, "-m", "steersman.web.recorded_moment", self._directory, repr(at))
+        self._process = await asyncio.create_subprocess_exec(
+            *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=_LONGEST_LINE
+        )
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                told = await self._line()
+        except TimeoutError as error:
+            await self.close()
+            raise WebRefusal(503, "ServiceUnavailable", TOO_SLOW) from error
+        if told.problem:
+            await self.close()
+            raise WebRefusal(404, "NotFound", told.problem)
+        self._at = at
+
+    async def _told(self, asked: AskedOfMoment) -> ToldOfMoment:
+        process = self._process
+        assert process is not None, "it was started"
+        assert process.stdin is not None, "with a pipe"
+        process.stdin.write(msgspec.json.encode(asked) + b"\n")
+        return await self._line()
+
+    async def _line(self) -> ToldOfMoment:
+        process = self._process
+        assert process is not None, "it was started"
+        assert process.stdout is not None, "with a pipe"
+        line = await process.stdout.readline()
+        if not line:
+            await self.close()
+            raise WebRefusal(503, "ServiceUnavailable", ENDED)
+        return msgspec.json.decode(line, type=ToldOfMoment)

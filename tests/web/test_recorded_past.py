@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of a former moment of a record: the state of then, by another process, while the record is written."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.client.following import until
+from tests.web.looked_at import request
+
+from steersman import api
+from steersman.clock import RealClock
+from steersman.sandbox import Sandbox, SandboxOptions, running_sandbox
+from steersman.testing import make_pod
+from steersman.web import WebRefusal, recorded_past
+from steersman.web.recorded_past import RecordedPast
+
+LIMIT_SECONDS = 60
+
+
+def create(sandbox: Sandbox, name: str, cpu: str) -> None:
+    sandbox.store.create(make_pod(name).req(cpu=cpu).obj())
+
+
+def is_placed(sandbox: Sandbox, *names: str) -> bool:
+    pods = sandbox.store.objects(api.Pod)
+    return all(pods[f"default/{name}"].spec.node_name for name in names)
+
+
+def is_rejected(sandbox: Sandbox, name: str) -> bool:
+    return bool(sandbox.store.objects(api.Pod)[f"default/{name}"].status.conditions)
+
+
+async def asked(past: RecordedPast, at: float, path: str) -> Any:
+    answer = await past.answer(at, request(f"/web/v1/{path}"))
+    assert answer.status == 200, answer.body
+    return msgspec.json.decode(answer.body)
+
+
+def test_a_former_moment_is_shown_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One node of 8 cores: `second` fits only after `first` is gone, and its attempt before that is looked at."""
+    monkeypatch.setattr(recorded_past, "WRITTEN_SECONDS", 1.2)
+
+    async def scenario() -> dict[str, Any]:
+        clock = RealClock()
+        async with running_sandbox(SandboxOptions(nodes=1, record=str(tmp_path))) as sandbox:
+            create(sandbox, "first", "5")
+            await until(lambda: is_placed(sandbox, "first"))
+            create(sandbox, "second", "5")
+            await until(lambda: is_rejected(sandbox, "second"))
+            between = clock.now()
+            sandbox.store.delete(api.Pod, "default/first")
+            await until(lambda: is_placed(sandbox, "second"))
+            past = RecordedPast(str(tmp_path), clock)
+            try:
+                with pytest.raises(WebRefusal, match="not been yet"):
+                    await past.answer(clock.now() + 60, request("/web/v1/cluster"))
+                return {
+                    "matrix": await asked(past, between, "pods/default/second/matrix"),
+                    "pod": await asked(past, between, "pods/default/second"),
+                    "cluster": await asked(past, between, "cluster"),
+                    "pending": await asked(past, between, "pending"),
+                    "later": await asked(past, clock.now(), "pods/default/second"),
+                }
+            finally:
+                await past.close()
+
+    found = asyncio.run(asyncio.wait_for(scenario(), LIMIT_SECONDS))
+    assert (found["matrix"]["source"], found["matrix"]["fits"]) == ("recorded", [0])
+    assert found["matrix"]["verdicts"][0]["reasons"] == ["Insufficient cpu"]
+    assert (found["pod"]["node"], found["pod"]["place"]) == ("", "unschedulable")
+    assert [decision["outcome"] for decision in found["pod"]["decisions"]] == ["unschedulable"]
+    assert found["cluster"]["totals"]["pods"] == 1
+    assert found["pending"]["groups"][0]["count"] == 1
+    assert found["later"]["node"]
+
+
+def test_a_record_that_is_none_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorded_past, "WRITTEN_SECONDS", 0.0)
+    clock = RealClock()
+    past = RecordedPast(str(tmp_path), clock)
+    with pytest.raises(WebRefusal, match="holds no record"):
+        asyncio.run(past.answer(clock.now(), request("/web/v1/cluster")))
