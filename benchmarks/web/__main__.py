@@ -24,14 +24,18 @@ PROBE: Final = Path(__file__).with_name("probe.py")
 START_SECONDS: Final = 600.0
 PODS_A_SECOND: Final = 100
 """Created, and as many deleted: with bindings, status and events of each that is more than 500 changes."""
+ZONE: Final = "topology.kubernetes.io/zone"
+WIDE: Final = "default/wide"
+"""A pod for which most plugins have something to do."""
 CONTAINERS: Final = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}}}]
 
 
 def objects(nodes: int, pods: int) -> Iterator[dict[str, Any]]:
     """Nodes in six zones, and pods that are on them already."""
+    yield from wide_pod()
     for number in range(nodes):
         name, room = f"node-{number}", {"cpu": "16", "memory": "64Gi", "pods": "110"}
-        labels = {"topology.kubernetes.io/zone": f"zone-{number % 6}", "kubernetes.io/hostname": name}
+        labels = {ZONE: f"zone-{number % 6}", "kubernetes.io/hostname": name}
         status = {"capacity": room, "allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]}
         yield {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
     for number in range(pods):
@@ -44,6 +48,78 @@ def objects(nodes: int, pods: int) -> Iterator[dict[str, Any]]:
             "spec": {"nodeName": f"node-{number % nodes}", "containers": [container]},
             "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
         }
+
+
+def wide_pod() -> Iterator[dict[str, Any]]:
+    """A pod with a volume, a port of its node, affinities and spreading, on the first node; and what it needs."""
+    name, namespace = WIDE.split("/")[1], WIDE.split("/")[0]
+    labels, selector = {"app": name}, {"matchLabels": {"app": "app-3"}}
+    term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["zone-0", "zone-1"]}]}
+    room, modes = {"storage": "1Gi"}, ["ReadWriteOncePod"]
+    yield {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name, "labels": {ZONE: "zone-0"}},
+        "spec": {
+            "capacity": room,
+            "accessModes": modes,
+            "csi": {"driver": "disk.example.com", "volumeHandle": name},
+            "claimRef": {"name": name, "namespace": namespace},
+        },
+    }
+    yield {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+        },
+        "spec": {
+            "accessModes": modes,
+            "resources": {"requests": room},
+            "volumeName": name,
+            "storageClassName": "",
+        },
+        "status": {"phase": "Bound"},
+    }
+    container = {
+        "name": "c",
+        "image": "i",
+        "ports": [{"containerPort": 80, "hostPort": 8080}],
+        "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}},
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    }
+    preferred = [{"weight": 1, "preference": term}]
+    near = [{"weight": 1, "podAffinityTerm": {"topologyKey": ZONE, "labelSelector": selector}}]
+    spread = {"maxSkew": 5, "topologyKey": ZONE, "labelSelector": {"matchLabels": labels}}
+    yield {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "spec": {
+            "nodeName": "node-0",
+            "containers": [container],
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}],
+            "affinity": {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]},
+                    "preferredDuringSchedulingIgnoredDuringExecution": preferred,
+                },
+                "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": near},
+                "podAntiAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": [
+                        {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": labels}}
+                    ]
+                },
+            },
+            "topologySpreadConstraints": [
+                {**spread, "whenUnsatisfiable": "DoNotSchedule"},
+                {**spread, "whenUnsatisfiable": "ScheduleAnyway", "topologyKey": "kubernetes.io/hostname"},
+            ],
+        },
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+    }
 
 
 class Changes:
@@ -90,7 +166,7 @@ async def started(folder: Path, manifests: Path) -> tuple[asyncio.subprocess.Pro
 
 
 async def probed(address: str) -> dict[str, Any]:
-    command = [os.environ["BROWSER_PYTHON"], str(PROBE), os.environ["CHROMIUM"], address]
+    command = [os.environ["BROWSER_PYTHON"], str(PROBE), os.environ["CHROMIUM"], address, WIDE]
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     output, _ = await process.communicate()
     if process.returncode:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uses the web page as a reader would and measures it, in an environment that has Playwright: `probe.py CHROMIUM ADDRESS`.
+"""Uses the web page as a reader would and measures it, in an environment that has Playwright: `probe.py CHROMIUM ADDRESS POD`.
 
 Prints a JSON document with `lines`. The browser renders in software. Tasks are those that Chromium calls long, above 50 ms.
 """
@@ -72,7 +72,7 @@ def resident_megabytes(page: Page) -> float:
     return max(sizes)
 
 
-def probe(page: Page, address: str) -> list[str]:
+def probe(page: Page, address: str, pod: str) -> list[str]:
     page.add_init_script(TASKS)
     page.goto(f"{address}&/cluster?node=node-0")
     page.wait_for_selector("[aria-label='Chosen node']")
@@ -86,31 +86,35 @@ def probe(page: Page, address: str) -> list[str]:
     watching = page.evaluate(TAKE_TASKS)
     memory = resident_megabytes(page)
     heap = page.evaluate("performance.memory.usedJSHeapSize") / 2**20
-    page.evaluate("location.hash = '/pod/default/old-17'")
+    page.evaluate("(pod) => { location.hash = `/pod/${pod}` }", pod)
     page.wait_for_selector("[role=tab]")
+    page.wait_for_timeout(1000)
+    arriving = page.evaluate(TAKE_TASKS)
     opened = []
     for _ in range(5):
         opened.append(page.evaluate(MATRIX))
+        size = page.inner_text("[data-rows] header .quiet")
         page.click("[role=tab] >> nth=0")
         page.wait_for_timeout(300)
     tasks = page.evaluate(TAKE_TASKS)
     return [
         f"panning: {frames:.0f} frames a second",
         f"changes are seen after {sorted(followed)[len(followed) // 2]:.0f} ms, at most {max(followed):.0f} ms",
-        f"longest task: {load:.0f} ms while loading, {panning:.0f} ms panning, "
-        f"{watching:.0f} ms watching, {tasks:.0f} ms with the matrix",
+        f"longest task: {load:.0f} ms while loading, {panning:.0f} ms panning, {watching:.0f} ms watching, "
+        f"{arriving:.0f} ms going to a pod, {tasks:.0f} ms with the matrix",
         f"memory of the page's process {memory:.0f} MB, of these JavaScript {heap:.0f} MB",
-        f"the matrix opens in {sorted(opened)[len(opened) // 2]:.0f} ms after the click, {max(opened):.0f} ms at most",
+        f"the matrix ({size}) opens in {sorted(opened)[len(opened) // 2]:.0f} ms after the click, "
+        f"{opened[0]:.0f} ms the first time, {max(opened):.0f} ms at most",
     ]
 
 
 def main() -> None:
-    chromium, address = sys.argv[1:]
+    chromium, address, pod = sys.argv[1:]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, chromium_sandbox=os.geteuid() != 0)
         page = browser.new_page(viewport={"width": 1400, "height": 900})
         page.set_default_timeout(TIMEOUT_MS)
-        print(json.dumps({"lines": probe(page, address)}))
+        print(json.dumps({"lines": probe(page, address, pod)}))
         browser.close()
 
 
