@@ -76,6 +76,11 @@ export function clockTime(seconds: number): string {
   return new Date(seconds * 1000).toISOString().slice(11, 19);
 }
 
+/** The time of day in UTC to a millisecond; times that objects tell are whole seconds. */
+export function preciseTime(seconds: number): string {
+  return new Date(seconds * 1000).toISOString().slice(11, Number.isInteger(seconds) ? 19 : 23);
+}
+
 /** Date and time in UTC. */
 export function dateTime(seconds: number): string {
   return new Date(seconds * 1000).toISOString().slice(0, 19).replace("T", " ");

@@ -204,4 +204,5 @@ def _row(document: Document, now: float) -> EventRow:
     place = f"{about['namespace']}/" if about.get("namespace") else ""
     named = f"{about.get('kind', '')} {place}{about.get('name', '')}"
     text = [str(document.get(name) or "") for name in ("type", "reason", "message")]
-    return EventRow(now, text[0], text[1], named, text[2])
+    component = document.get("reportingComponent") or (document.get("source") or {}).get("component") or ""
+    return EventRow(now, text[0], text[1], named, text[2], str(component))

@@ -69,13 +69,14 @@ def taint_parts(taints: Sequence[api.Taint]) -> list[TaintPart]:
 
 
 class EventRow(WebPart, frozen=True):
-    """An event of the cluster. `about` is `Pod default/web-0`."""
+    """An event of the cluster. `about` is `Pod default/web-0`, `component` who reports it: `kubelet`, `default-scheduler`."""
 
     at: float
     type: str
     reason: str
     about: str
     message: str
+    component: str = ""
 
 
 class ClockPart(WebPart, frozen=True):

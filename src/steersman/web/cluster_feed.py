@@ -30,6 +30,7 @@ from steersman.web.node_columns import ClusterTotals, NodeColumns, NodeCopies, N
 TICK_SECONDS: Final = 0.2
 MOST_MOVES: Final = 200
 MOST_EVENTS: Final = 50
+"""So many events of kubelets, and so many of others, are told at once."""
 MOST_STREAMS: Final = 64
 STREAM_SECONDS: Final = 300.0
 """A stream ends after so long, and the client connects anew: whoever has lost the right to look is turned away then."""
@@ -152,7 +153,7 @@ class ClusterSource:
         lanes = lane_counts(self._scheduler.queue)
         rates = self._window.rates(decisions, now)
         figures = ClusterFigures(self._mirror.totals(lanes.total), lanes, rates, self._clock())
-        events, self._last_event = self._events.since(self._last_event)
+        events, self._last_event = self._events.since(self._last_event, MOST_EVENTS)
         diff = None
         if rows is not None:
             diff = self._diff(now, rows, figures, resources, [self._move(each) for each in decisions], events)
@@ -198,7 +199,7 @@ class ClusterSource:
             rates=figures.rates if before is None or figures.rates != before.rates else None,
             moves=tuple(moves[:MOST_MOVES]),
             moves_omitted=max(0, len(moves) - MOST_MOVES),
-            events=tuple(events[-MOST_EVENTS:]),
+            events=tuple(events),
             clock=figures.clock if before is None or _differ(figures.clock, before.clock) else None,
         )
 

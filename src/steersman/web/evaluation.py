@@ -127,13 +127,13 @@ def message_of(found: PodEvaluation) -> str:
     return diagnose(found.evaluation, count).message() if count else NO_NODES_MESSAGE
 
 
-def cause_now(found: PodEvaluation) -> Cause:
-    """Why the pod fits nowhere, or that it fits."""
+def cause_now(found: PodEvaluation, objections: Mapping[str, Mapping[Status, Rows]] | None = None) -> Cause:
+    """Why the pod fits nowhere, or that it fits. `objections`: what `found` objects to, if that is known already."""
     if found.evaluation.feasible_count:
         count, fitting = found.scheduler.cache.nodes.node_count, found.evaluation.feasible_count
         fits = tuple(NodeExplanation(str(index), index < fitting) for index in range(count))
         return Explanation(found.pod.key, found.profile.name, Outcome.UNDECIDED, nodes=fits).cause
-    return explanation_of(found, found.objections()).cause
+    return explanation_of(found, found.objections() if objections is None else objections).cause
 
 
 def _verdict(

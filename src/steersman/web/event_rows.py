@@ -6,8 +6,11 @@ Hosts fill it: a sandbox from the Event objects of its store, `steersman run` fr
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
-from itertools import islice
+from collections.abc import Iterable
+from itertools import islice, takewhile
+from operator import itemgetter
 from typing import Final
 
 from steersman.assembly import AttemptObserver
@@ -17,31 +20,44 @@ from steersman.queue import QueuedPodInfo
 from steersman.web.answers import EventRow
 
 MOST_KEPT: Final = 500
+KUBELET: Final = "kubelet"
+SCHEDULER: Final = "scheduler"
+"""The component of events that are made of decisions."""
 
 
 class EventRows:
-    """The last events; the oldest are forgotten."""
+    """The last events; the oldest are forgotten. Kubelets report several about every pod: theirs are kept apart, so that they
+    do not crowd out the others."""
 
     def __init__(self) -> None:
-        self._rows: deque[EventRow] = deque(maxlen=MOST_KEPT)
+        self._kubelets: deque[tuple[int, EventRow]] = deque(maxlen=MOST_KEPT)
+        self._others: deque[tuple[int, EventRow]] = deque(maxlen=MOST_KEPT)
         self._count = 0
 
     def add(self, row: EventRow) -> None:
-        self._rows.append(row)
+        rows = self._kubelets if row.component == KUBELET else self._others
         self._count += 1
+        rows.append((self._count, row))
 
     def recent(self, most: int) -> list[EventRow]:
-        """Newest first."""
-        return list(islice(reversed(self._rows), most))
+        """Newest first: of kubelets so many at most, and so many of the others."""
+        return _newest_first(islice(reversed(self._others), most), islice(reversed(self._kubelets), most))
 
-    def since(self, number: int) -> tuple[list[EventRow], int]:
-        """The events after so many, oldest first, as far as they are known; and how many there have been now."""
-        missing = min(self._count - number, len(self._rows))
-        return (self.recent(missing)[::-1] if missing else []), self._count
+    def since(self, number: int, most: int) -> tuple[list[EventRow], int]:
+        """The events after so many, oldest first, as far as they are known, each sort at most so many; and how many there
+        have been now."""
+        if number == self._count:
+            return [], number
+        news = (takewhile(lambda one: one[0] > number, reversed(rows)) for rows in (self._others, self._kubelets))
+        return _newest_first(*(islice(rows, most) for rows in news))[::-1], self._count
 
     def about(self, what: str, most: int) -> list[EventRow]:
         """Those about one object, newest first."""
-        return list(islice((row for row in reversed(self._rows) if row.about == what), most))
+        return list(islice((row for row in self.recent(2 * MOST_KEPT) if row.about == what), most))
+
+
+def _newest_first(one: Iterable[tuple[int, EventRow]], other: Iterable[tuple[int, EventRow]]) -> list[EventRow]:
+    return [row for _, row in heapq.merge(one, other, key=itemgetter(0), reverse=True)]
 
 
 class DecisionEvents(AttemptObserver):
@@ -53,8 +69,8 @@ class DecisionEvents(AttemptObserver):
 
     def bound(self, decision: Scheduled) -> None:
         note = f"Successfully assigned {decision.pod.key} to {decision.node}"
-        self._rows.add(EventRow(self._clock.now(), "Normal", "Scheduled", f"Pod {decision.pod.key}", note))
+        self._rows.add(EventRow(self._clock.now(), "Normal", "Scheduled", f"Pod {decision.pod.key}", note, SCHEDULER))
 
     def failed(self, queued: QueuedPodInfo, decision: Unschedulable | Failed) -> None:
         now, about = self._clock.now(), f"Pod {queued.key}"
-        self._rows.add(EventRow(now, "Warning", "FailedScheduling", about, decision.message))
+        self._rows.add(EventRow(now, "Warning", "FailedScheduling", about, decision.message, SCHEDULER))

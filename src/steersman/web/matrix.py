@@ -20,7 +20,7 @@ from steersman.engine.evaluation import ScoreTable
 from steersman.explain import Cause, Outcome, PreemptionExplanation
 from steersman.framework.status import Status
 from steersman.web.answers import WebPart
-from steersman.web.evaluation import PodEvaluation, Rows, evaluated, explanation_of, message_of
+from steersman.web.evaluation import PodEvaluation, Rows, cause_now, evaluated, message_of
 
 PASSES: Final = -1
 NOT_ASKED: Final = -2
@@ -157,7 +157,7 @@ def _matrix(found: PodEvaluation, pod: api.Pod, preemption: PreemptionExplanatio
         scored=[] if scores is None else _positions(found, scores, index),
         total=[] if scores is None else [int(total) for total in scores.total],
         scores=_score_columns(found, scores),
-        cause=explanation_of(found, objections).cause,
+        cause=cause_now(found, objections),
         preemption=msgspec.UNSET if preemption is None else preemption,
     )
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -16,7 +16,7 @@ from steersman.observe import DecisionLog, DecisionRecord
 from steersman.queue import QueuedPodInfo
 from steersman.queue.queued_pod import Place
 from steersman.web.answers import EventRow, WebPart, seconds_of
-from steersman.web.event_rows import EventRows
+from steersman.web.event_rows import KUBELET, EventRows
 from steersman.web.pending import RootCauses, next_attempt_of
 from steersman.web.pod_places import attempts_of, place_of
 
@@ -67,6 +67,7 @@ def pod_page(
     """The page, but for the manifest."""
     meta, key, now = pod.metadata, api.key(pod), scheduler.clock.now()
     known, queued = decisions.of(key), scheduler.queue.get(key)
+    told = events.about(f"Pod {key}", MOST_EVENTS)
     profile = pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
     page = PodPage(
         now=now,
@@ -81,9 +82,9 @@ def pod_page(
         created=seconds_of(meta.creation_timestamp),
         requests=scheduler.cache.shapes.info(pod).shape.requests,
         attempts=max(attempts_of(scheduler, key), len(known)),
-        timeline=sorted(_timeline(scheduler, pod, known, queued, now), key=lambda entry: entry.at),
+        timeline=sorted(_timeline(scheduler, pod, known, queued, told), key=lambda entry: entry.at),
         decisions=known,
-        events=events.about(f"Pod {key}", MOST_EVENTS),
+        events=told,
         owner=_owner(pod),
     )
     if queued is None:
@@ -103,16 +104,20 @@ def _owner(pod: api.Pod) -> str | msgspec.UnsetType:
 
 
 def _timeline(
-    scheduler: Scheduler, pod: api.Pod, known: list[DecisionRecord], queued: QueuedPodInfo | None, now: float
+    scheduler: Scheduler,
+    pod: api.Pod,
+    known: list[DecisionRecord],
+    queued: QueuedPodInfo | None,
+    told: list[EventRow],
 ) -> Iterator[TimelineEntry]:
     yield TimelineEntry("created", seconds_of(pod.metadata.creation_timestamp), "created")
     yield from _attempts(known)
     if queued is not None:
-        yield from _waiting(scheduler, queued, known, now)
+        yield from _waiting(scheduler, queued, known, scheduler.clock.now())
     if pod.status.nominated_node_name and not pod.spec.node_name and known:
         node = pod.status.nominated_node_name
         yield TimelineEntry("nominated", known[0].at, f"room is being made on {node}", node=node)
-    yield from _conditions(pod)
+    yield from _conditions(pod, known, told)
     if pod.metadata.deletion_timestamp is not None:
         yield TimelineEntry("deleted", seconds_of(pod.metadata.deletion_timestamp), "is being deleted")
 
@@ -143,14 +148,24 @@ def _waiting(
         yield TimelineEntry("queued", begin, f"in the active queue since {queued.moved_by}")
 
 
-def _conditions(pod: api.Pod) -> Iterator[TimelineEntry]:
+def _conditions(pod: api.Pod, known: list[DecisionRecord], told: list[EventRow]) -> Iterator[TimelineEntry]:
+    """Times of an object are whole seconds: what is known to have happened then says when exactly."""
+    decided = [record.at for record in known if record.outcome is Outcome.SCHEDULED]
+    scheduled = [event.at for event in told if event.reason == "Scheduled"] or decided
+    begun = [event.at for event in told if event.component == KUBELET] or scheduled
     for condition in pod.status.conditions:
         if condition.type == "PodScheduled" and condition.status == "True":
-            at = seconds_of(condition.last_transition_time)
+            at = within_second(seconds_of(condition.last_transition_time), scheduled)
             yield TimelineEntry("bound", at, f"bound to {pod.spec.node_name}", node=pod.spec.node_name)
     if pod.status.start_time is not None:
-        yield TimelineEntry("started", seconds_of(pod.status.start_time), "the kubelet has begun with it")
+        at = within_second(seconds_of(pod.status.start_time), begun)
+        yield TimelineEntry("started", at, "the kubelet has begun with it")
     if pod.status.phase in ("Succeeded", "Failed"):
         ended = [seconds_of(one.last_transition_time) for one in pod.status.conditions if one.type == "Ready"]
         if ended:
             yield TimelineEntry("finished", max(ended), pod.status.phase)
+
+
+def within_second(second: float, known: Iterable[float]) -> float:
+    """The first of the known moments that are in the second; its beginning if there is none."""
+    return min((at for at in known if second <= at < second + 1), default=second)

@@ -25,6 +25,7 @@ from steersman.serving.http import Request
 from steersman.sim import Simulation
 from steersman.web.answers import EventRow
 from steersman.web.configuration_page import ConfigurationSource
+from steersman.web.event_rows import SCHEDULER
 from steersman.web.http_api import WebApi
 from steersman.web.past import PastMoment, past_api
 
@@ -79,8 +80,8 @@ def event_of(record: DecisionBody) -> EventRow:
     """The event that a decision is reported with."""
     if record.node:
         note = f"Successfully assigned {record.pod} to {record.node}"
-        return EventRow(record.at, "Normal", "Scheduled", f"Pod {record.pod}", note)
-    return EventRow(record.at, "Warning", "FailedScheduling", f"Pod {record.pod}", record.message)
+        return EventRow(record.at, "Normal", "Scheduled", f"Pod {record.pod}", note, SCHEDULER)
+    return EventRow(record.at, "Warning", "FailedScheduling", f"Pod {record.pod}", record.message, SCHEDULER)
 
 
 async def _answer(web_api: WebApi) -> None:

@@ -155,6 +155,8 @@ export interface EventRow {
   /** `Pod default/web-0` */
   about: string;
   message: string;
+  /** Who reports it: `kubelet`, `default-scheduler`, `replicaset-controller`. */
+  component: string;
 }
 
 // -- stream -------------------------------------------------------------------------------------------------------------

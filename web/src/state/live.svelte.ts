@@ -7,12 +7,12 @@ import { EventStreamParser } from "../api/event_stream";
 import type { Host } from "../api/host";
 import { nextTask } from "../slices";
 import type { ClockState, ClusterDiff, ClusterSnapshot, EventRow, Lanes, PodMove, Rates, Totals } from "../api/types";
+import { withNews } from "./event_log";
 import { NodeTable } from "./node_table";
 import { RateSeries } from "./rate_series";
 
 export type Connection = "connecting" | "live" | "lost" | "still";
 
-const EVENTS_KEPT = 200;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 10_000;
 
@@ -121,7 +121,7 @@ export class LiveCluster {
     this.heardAt = performance.now();
     this.totals = snapshot.totals;
     this.lanes = snapshot.lanes;
-    this.events = snapshot.events.slice(0, EVENTS_KEPT);
+    this.events = snapshot.events;
     this.clock = snapshot.clock ?? null;
     this.rate(snapshot.rates);
     this.shape += 1;
@@ -139,7 +139,7 @@ export class LiveCluster {
     if (diff.totals) this.totals = diff.totals;
     if (diff.lanes) this.lanes = diff.lanes;
     if (diff.clock) this.clock = diff.clock;
-    if (diff.events?.length) this.events = [...diff.events.toReversed(), ...this.events].slice(0, EVENTS_KEPT);
+    if (diff.events?.length) this.events = withNews(this.events, diff.events);
     if (diff.rates) this.rate(diff.rates);
     this.revision += 1;
     if (reshaped || diff.resources?.length) this.shape += 1;
