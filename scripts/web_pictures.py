@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,8 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 Document = dict[str, Any]
+Pictures = tuple[tuple[str, str, str, str, int], ...]
 
 VISIT: Final = Path(__file__).with_name("visit_page.py")
+PAGE: Final = Path("docs/how-to/web.md")
 WIDTH: Final = 1280
 HEIGHT: Final = 800
 START_SECONDS: Final = 120.0
@@ -59,34 +62,10 @@ GROWTH: Final[list[list[object]]] = [
     ],
     ["wait_text", "[data-stop=bound] strong", "918"],
 ]
-#: A configuration that packs: the fullest node that still fits is the best.
-PACK: Final = """apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-profiles:
-- schedulerName: default-scheduler
-  plugins:
-    score:
-      disabled:
-      - name: NodeResourcesBalancedAllocation
-      - name: PodTopologySpread
-  pluginConfig:
-  - name: NodeResourcesFit
-    args:
-      scoringStrategy:
-        type: MostAllocated
-        resources:
-        - {name: cpu, weight: 1}
-        - {name: memory, weight: 1}
-"""
-TRIAL: Final[list[list[object]]] = [
-    ["paste", ".cm-content", PACK],
-    ["wait_text", "[role=status]", "differ"],
-    ["click", "button >> text=Try it"],
-    ["wait", "[aria-label=Comparison] td"],
-]
-MORE_STEPS: Final = {"cluster": GROWTH, "weights": TRIAL}
+EVERY_DECISION: Final[list[object]] = ["fill", "[aria-label='How many decisions']", "1000"]
+COMPARED: Final[list[object]] = ["wait", "[aria-label=Comparison] td"]
 #: The name of the picture, the place, what is waited for, the theme, and the height.
-PICTURES: Final = (
+PICTURES: Final[Pictures] = (
     ("cluster", "/cluster", "canvas[role=application]", "light", HEIGHT),
     ("cluster-dark", "/cluster?group=example.com/pool&resource=memory", "canvas[role=application]", "dark", HEIGHT),
     ("pending", "/pending", "[aria-label*=Insufficient] td", "light", 760),
@@ -94,10 +73,46 @@ PICTURES: Final = (
     ("matrix", "/pod/{placed}?tab=matrix", "[data-rows] tbody td", "light", HEIGHT),
     ("node", "/node/gpu-eu-a-0", "[aria-label='Pods on this node'] td", "light", 620),
     ("configuration", "/configuration", "[aria-label^=Profile] td", "light", HEIGHT),
-    ("weights", "/configuration?tab=edit", ".cm-line", "light", 1240),
     ("objects", "/objects?kind=Deployment&namespace=default&name=web", ".cm-line", "light", 700),
     ("time", "/time", "[aria-label=Clock]", "light", 560),
 )
+
+
+#: Pictures of the cluster of the page that they are in: which configuration packs.
+PACKED_PICTURES: Final[Pictures] = (
+    ("weights", "/configuration?tab=edit", ".cm-line", "light", 1180),
+    ("compare", "/compare", ".cm-line", "light", 960),
+)
+
+
+def file_in_page(name: str) -> str:
+    """A file that a reader of the page is to write."""
+    found = re.search(rf"<!-- file: {re.escape(name)} -->\n```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    if found is None:
+        sys.exit(f"web-pictures: {PAGE} has no file {name}")
+    return found[1]
+
+
+def packed_steps() -> dict[str, list[list[object]]]:
+    """What is done before each of the pictures about packing."""
+    pack = file_in_page("pack.yaml")
+    light = pack.replace("weight: 10", "weight: 1")
+    return {
+        "weights": [
+            ["paste", ".cm-content", pack],
+            ["wait_text", "[role=status]", "differ"],
+            EVERY_DECISION,
+            ["click", "button >> text=Try it"],
+            COMPARED,
+        ],
+        "compare": [
+            ["paste", ".cm-content >> nth=0", light],
+            ["paste", ".cm-content >> nth=1", pack],
+            EVERY_DECISION,
+            ["click", 'button >> text="Compare"'],
+            COMPARED,
+        ],
+    }
 
 
 def nodes() -> Iterator[Document]:
@@ -134,12 +149,12 @@ def deployments() -> Iterator[Document]:
 
 
 @contextmanager
-def sandbox(folder: Path) -> Iterator[str]:
-    """A sandbox with the cluster; the address of its page."""
-    manifests, log = folder / "objects.json", folder / "log"
-    items = [*nodes(), *deployments()]
-    manifests.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    command = [sys.executable, "-m", "steersman", "sandbox", "-f", str(manifests), "--kubeconfig", "sandbox.kubeconfig"]
+def sandbox(folder: Path, manifests: str, *arguments: str) -> Iterator[str]:
+    """A sandbox with these objects; the address of its page."""
+    objects, log = folder / "objects.yaml", folder / "log"
+    objects.write_text(manifests)
+    command = [sys.executable, "-m", "steersman", "sandbox", "-f", str(objects), "--kubeconfig", "sandbox.kubeconfig"]
+    command += arguments
     with log.open("w") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=folder)
     try:
@@ -181,17 +196,28 @@ def examples(address: str) -> dict[str, str]:
     return {"pending": values[3], "placed": values[6]}
 
 
-def main() -> None:
+def draw(address: str, pictures: Pictures, steps: dict[str, list[list[object]]], names: dict[str, str]) -> None:
+    """Draws pictures of one sandbox, each after its steps; `names` stand for objects in places."""
     target = Path(sys.argv[1])
-    target.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, sandbox(Path(folder)) as address:
-        named = examples(address)
-        for name, place, shown, theme, height in PICTURES:
-            path = target / f"{name}.png"
-            steps: list[list[object]] = [["wait_text", "[role=status]", "Live"], ["wait", shown]]
-            steps += [*MORE_STEPS.get(name, []), ["screenshot", str(path), {}]]
-            visit(f"{address}&{place.format(**named)}", steps, theme, height)
-            print(path)
+    for name, place, shown, theme, height in pictures:
+        path = target / f"{name}.png"
+        wanted: list[list[object]] = [["wait_text", "[role=status]", "Live"], ["wait", shown]]
+        wanted += [*steps.get(name, []), ["screenshot", str(path), {}]]
+        visit(f"{address}&{place.format(**names)}", wanted, theme, height)
+        print(path)
+
+
+def main() -> None:
+    Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
+    objects = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes(), *deployments()]})
+    with tempfile.TemporaryDirectory() as folder, sandbox(Path(folder), objects) as address:
+        draw(address, PICTURES, {"cluster": GROWTH}, examples(address))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        sandbox(Path(folder), file_in_page("shop.yaml"), "--nodes", "60") as address,
+    ):
+        visit(address, [["wait_text", "[data-stop=bound] strong", "192"]], "light")
+        draw(address, PACKED_PICTURES, packed_steps(), {})
 
 
 if __name__ == "__main__":

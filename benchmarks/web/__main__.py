@@ -165,8 +165,9 @@ async def started(folder: Path, manifests: Path) -> tuple[asyncio.subprocess.Pro
     raise SystemExit("the sandbox ended before it served its page")
 
 
-async def probed(address: str) -> dict[str, Any]:
-    command = [os.environ["BROWSER_PYTHON"], str(PROBE), os.environ["CHROMIUM"], address, WIDE]
+async def probed(address: str, pod: str = WIDE) -> dict[str, Any]:
+    """What the browser measured at an address, of a server or of a file."""
+    command = [os.environ["BROWSER_PYTHON"], str(PROBE), os.environ["CHROMIUM"], address, pod]
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     output, _ = await process.communicate()
     if process.returncode:

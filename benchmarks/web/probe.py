@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -144,13 +146,45 @@ def probe(page: Page, address: str, pod: str) -> list[str]:
     ]
 
 
+def probe_file(page: Page, url: str, pod: str) -> list[str]:
+    """Opens a report and goes from page to page."""
+    page.add_init_script(TASKS)
+    places = {
+        "pending": ("/pending", "h1"),
+        "all pods": ("/pods", "[data-row]"),
+        "a pod": (f"/pod/{pod}", "[aria-label=Timeline] li"),
+        "its matrix": (f"/pod/{pod}?tab=matrix", "[data-rows] tbody td"),
+        "all nodes": ("/nodes", "[data-row]"),
+        "a node": ("/node/node-0", "[aria-label='Pods on this node']"),
+    }
+    seconds = {}
+
+    def visit(name: str, go: Callable[[], object], shown: str) -> LongestTask:
+        def use() -> None:
+            begin = time.monotonic()
+            go()
+            page.wait_for_selector(shown, state="attached")
+            seconds[name] = time.monotonic() - begin
+            page.wait_for_timeout(1500)
+
+        return longest_task(page, use)
+
+    tasks = {"opening": visit("opening", lambda: page.goto(f"{url}#/cluster"), "canvas[role=application]")}
+    for name, (place, shown) in places.items():
+        tasks[name] = visit(name, partial(page.evaluate, "(place) => { location.hash = place }", place), shown)
+    memory = resident_megabytes(page)
+    lines = [f"{name}: shown after {seconds[name]:.2f} s, longest task {task}" for name, task in tasks.items()]
+    return [*lines, f"memory of the page's process {memory:.0f} MB"]
+
+
 def main() -> None:
     chromium, address, pod = sys.argv[1:]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, chromium_sandbox=os.geteuid() != 0)
         page = browser.new_page(viewport={"width": 1400, "height": 900})
         page.set_default_timeout(TIMEOUT_MS)
-        print(json.dumps({"lines": probe(page, address, pod)}))
+        probed = probe_file if address.startswith("file:") else probe
+        print(json.dumps({"lines": probed(page, address, pod)}))
         browser.close()
 
 

@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import pytest
 from tests.web.looked_at import LookedAt
 
+from steersman import api
+from steersman.api import timestamps
 from steersman.testing import Harness, make_node, make_pod
 from steersman.web import EventRow
 from steersman.web.pending import RootCauses
@@ -89,6 +93,23 @@ def test_events_about_a_pod_are_on_its_page() -> None:
     shown = gpu_cluster()
     shown.events.add(EventRow(1.0, "Normal", "Pulled", "Pod default/train-0", "there"))
     assert [event["reason"] for event in shown.get("pods/default/train-0")["events"]] == ["Pulled"]
+
+
+def test_a_pod_is_bound_after_its_decision_and_begun_with_after_that() -> None:
+    """Its conditions know whole seconds; a decision and an event of a kubelet in the same second know more."""
+    shown = LookedAt(Harness(nodes=[make_node("n").capacity(cpu="4", pods="9")]))
+    shown.harness.place(make_pod("p").req(cpu="1"))
+    decided = shown.get("pods/default/p")["decisions"][0]["at"]
+    second = math.floor(decided)
+    stamp = timestamps.render(second)
+    pod = shown.harness.scheduler.pods["default/p"]
+    condition = api.Condition(type="PodScheduled", status="True", last_transition_time=stamp)
+    status = msgspec.structs.replace(pod.status, conditions=(condition,), start_time=stamp)
+    shown.harness.add(msgspec.structs.replace(pod, status=status))
+    shown.events.add(EventRow(second + 0.9, "Normal", "Started", "Pod default/p", "there", "kubelet"))
+    times = {entry["kind"]: entry["at"] for entry in shown.get("pods/default/p")["timeline"]}
+    assert times["bound"] == times["attempt"] == decided
+    assert times["started"] == second + 0.9
 
 
 def test_a_node_shows_its_pods_its_room_and_near_misses() -> None:

@@ -17,6 +17,7 @@ from steersman.clock import RealClock
 from steersman.sandbox import Sandbox, SandboxOptions, running_sandbox
 from steersman.testing import make_pod
 from steersman.web import WebRefusal, recorded_past
+from steersman.web.recorded_moment import CLOSE_SECONDS
 from steersman.web.recorded_past import RecordedPast
 
 LIMIT_SECONDS = 60
@@ -52,6 +53,8 @@ def test_a_former_moment_is_shown_as_it_was(tmp_path: Path, monkeypatch: pytest.
             await until(lambda: is_placed(sandbox, "first"))
             create(sandbox, "second", "5")
             await until(lambda: is_rejected(sandbox, "second"))
+            rejected = clock.now()
+            await until(lambda: clock.now() > rejected + 2 * CLOSE_SECONDS)
             between = clock.now()
             sandbox.store.delete(api.Pod, "default/first")
             await until(lambda: is_placed(sandbox, "second"))

@@ -53,7 +53,8 @@ class EventRows:
 
     def about(self, what: str, most: int) -> list[EventRow]:
         """Those about one object, newest first."""
-        return list(islice((row for row in self.recent(2 * MOST_KEPT) if row.about == what), most))
+        found = ([one for one in reversed(rows) if one[1].about == what] for rows in (self._others, self._kubelets))
+        return _newest_first(*found)[:most]
 
 
 def _newest_first(one: Iterable[tuple[int, EventRow]], other: Iterable[tuple[int, EventRow]]) -> list[EventRow]:

@@ -19,7 +19,9 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from steersman.assembly import Scheduler
 from steersman.errors import InputError
+from steersman.observe import DecisionLog, DecisionRecord
 from steersman.serving import ask_here
 from steersman.serving.http import Request
 from steersman.sim import Simulation
@@ -31,10 +33,15 @@ from steersman.web.page_files import PageFiles
 from steersman.web.pending import waiting_pods
 from steersman.web.pod_places import PodFilter, pod_table
 
-MOST_BYTES: Final = 16 * 1024 * 1024
-"""So many bytes of answers are in a file, compressed."""
+MOST_BYTES: Final = 8 * 1024 * 1024
+"""So many bytes of answers are in a file, compressed: a browser reads a file of this size in one task."""
 BLOCK_BYTES: Final = 256 * 1024
 """A block is full with so many bytes of JSON: the page unpacks it in milliseconds."""
+MOST_DECISIONS: Final = 1_000_000
+MOST_CELLS: Final = 1_000_000
+"""Of further pods so many rows of matrices are made: each takes time."""
+FIRST_WAITING: Final = 100
+"""So many pods that wait come with their matrices before anything else."""
 NOT_BUILT: Final = "needs the web page, which is not built"
 DATA_ID: Final = "steersman-data"
 BLOCK_ID: Final = "steersman-block-"
@@ -54,7 +61,9 @@ class FilePage:
         scheduler = simulation.scheduler
         events = EventRows()
         scheduler.observe(DecisionEvents(events, scheduler.clock))
-        decisions, attempts = observed(scheduler)
+        decisions = DecisionLog(scheduler, MOST_DECISIONS)
+        scheduler.observe(decisions)
+        decisions, attempts = observed(scheduler, decisions)
         self._scheduler = scheduler
         self._host = WebHost("file", scheduler, decisions, attempts, events)
         self._feed = ClusterFeed(ClusterSource(scheduler, attempts, events), ask_here)
@@ -67,7 +76,8 @@ class FilePage:
 
     async def _packed(self, most_bytes: int) -> tuple[bytes, list[str]]:
         """What the host says of itself, and the answers in blocks."""
-        web_api = WebApi(self._host, self._feed)
+        decisions = DecisionsByPod(self._scheduler, self._host.decisions)
+        web_api = WebApi(msgspec.structs.replace(self._host, decisions=decisions), self._feed)
         table = next(part for part in pod_table(self._scheduler, PodFilter(), len(self._scheduler.pods), 0) if part)
         blocks = AnswerBlocks()
         blocks.add("pods", msgspec.json.encode(table))
@@ -85,11 +95,12 @@ class FilePage:
         others = [pod for pod in sorted(self._scheduler.pods) if pod not in set(waiting)]
         table = self._scheduler.cache.nodes
         yield from ("info", "cluster", "pending", "decisions?limit=1000", "configuration")
-        for pod in waiting:
+        for pod in waiting[:FIRST_WAITING]:
             yield from (f"pods/{pod}", f"pods/{pod}/matrix")
         yield from (f"nodes/{table.names[row]}" for row in sorted(table.live_rows()))
-        yield from (f"pods/{pod}" for pod in others)
-        yield from (f"pods/{pod}/matrix" for pod in others)
+        yield from (f"pods/{pod}" for pod in (*waiting[FIRST_WAITING:], *others))
+        most = MOST_CELLS // max(1, table.node_count)
+        yield from (f"pods/{pod}/matrix" for pod in (*waiting[FIRST_WAITING:], *others)[:most])
 
 
 async def _asked(web_api: WebApi, paths: Iterator[str]) -> AsyncIterator[tuple[str, bytes]]:
@@ -99,6 +110,21 @@ async def _asked(web_api: WebApi, paths: Iterator[str]) -> AsyncIterator[tuple[s
         answer = await web_api.answer(Request("GET", PREFIX + name, tuple(parse_qsl(query))))
         if answer.status == 200:
             yield name, answer.body
+
+
+class DecisionsByPod(DecisionLog):
+    """The decisions of a simulation that has ended. Every pod is asked about: they are found by pod."""
+
+    def __init__(self, scheduler: Scheduler, made: DecisionLog) -> None:
+        super().__init__(scheduler, MOST_DECISIONS)
+        latest_first = made.recent(len(made))
+        self.extend(reversed(latest_first))
+        self._by_pod: dict[str, list[DecisionRecord]] = {}
+        for record in latest_first:
+            self._by_pod.setdefault(record.pod, []).append(record)
+
+    def of(self, pod: str) -> list[DecisionRecord]:
+        return self._by_pod.get(pod, [])
 
 
 class AnswerBlocks:
@@ -134,7 +160,7 @@ class AnswerBlocks:
 
 def _packed(text: bytes) -> str:
     """Compressed, in base64; the same text gives the same."""
-    return base64.b64encode(gzip.compress(text, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(text, 6, mtime=0)).decode()
 
 
 def _assembled(files: PageFiles, data: str, blocks: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -149,16 +149,20 @@ def _waiting(
 
 
 def _conditions(pod: api.Pod, known: list[DecisionRecord], told: list[EventRow]) -> Iterator[TimelineEntry]:
-    """Times of an object are whole seconds: what is known to have happened then says when exactly."""
+    """Times of an object are whole seconds: what is known to have happened then says when exactly. A pod is bound after it was
+    decided on, and begun with after that."""
     decided = [record.at for record in known if record.outcome is Outcome.SCHEDULED]
-    scheduled = [event.at for event in told if event.reason == "Scheduled"] or decided
-    begun = [event.at for event in told if event.component == KUBELET] or scheduled
+    reported = [event.at for event in told if event.reason == "Scheduled"]
+    bound = 0.0
     for condition in pod.status.conditions:
         if condition.type == "PodScheduled" and condition.status == "True":
-            at = within_second(seconds_of(condition.last_transition_time), scheduled)
-            yield TimelineEntry("bound", at, f"bound to {pod.spec.node_name}", node=pod.spec.node_name)
+            second = seconds_of(condition.last_transition_time)
+            bound = max((at for at in (*decided, *reported) if _is_within(at, second)), default=second)
+            yield TimelineEntry("bound", bound, f"bound to {pod.spec.node_name}", node=pod.spec.node_name)
     if pod.status.start_time is not None:
-        at = within_second(seconds_of(pod.status.start_time), begun)
+        second = seconds_of(pod.status.start_time)
+        begun = (event.at for event in told if event.component == KUBELET and _is_within(event.at, second))
+        at = max(min(begun, default=second), bound if _is_within(bound, second) else second)
         yield TimelineEntry("started", at, "the kubelet has begun with it")
     if pod.status.phase in ("Succeeded", "Failed"):
         ended = [seconds_of(one.last_transition_time) for one in pod.status.conditions if one.type == "Ready"]
@@ -166,6 +170,5 @@ def _conditions(pod: api.Pod, known: list[DecisionRecord], told: list[EventRow])
             yield TimelineEntry("finished", max(ended), pod.status.phase)
 
 
-def within_second(second: float, known: Iterable[float]) -> float:
-    """The first of the known moments that are in the second; its beginning if there is none."""
-    return min((at for at in known if second <= at < second + 1), default=second)
+def _is_within(at: float, second: float) -> bool:
+    return second <= at < second + 1

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.e2e.browser.conftest import Browser
 from tests.e2e.browser.page_steps import AXE, DRAWN, LIVE, OVERFLOW, Step, assert_silent, place
-from tests.e2e.browser.web_sandbox import PLACED, PODS, WebSandbox, pod, web_sandbox
+from tests.e2e.browser.web_sandbox import PLACED, PODS, WAITING, WebSandbox, objects, pod, web_sandbox
 
 from steersman.cli import main
 from steersman.testing.control_plane import Binaries
@@ -77,7 +78,53 @@ def test_two_configurations_are_compared(browser: Browser, sandbox: WebSandbox) 
     )
     assert_silent(seen, sandbox.address)
     assert "nodes in use" in seen.values[4]
-    assert "NodeResourcesFit" in seen.values[4]
+    assert "NodeResourcesFit gives it" in seen.values[4]
+
+
+def test_two_runs_are_compared_with_the_plugin_that_made_each_difference(
+    browser: Browser, sandbox: WebSandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The other run is a simulation of the same objects under a configuration that packs."""
+    manifests, packing, report = tmp_path / "objects.json", tmp_path / "pack.yaml", tmp_path / "packed.html"
+    manifests.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects()}))
+    packing.write_text(PACK)
+    given = ["simulate", "-f", str(manifests), "--config", str(packing)]
+    main([*given, "--report", str(report), "--interactive"], standalone_mode=False)
+    assert f"{PLACED} of " in capsys.readouterr().out
+    reasons = """[...document.querySelectorAll('[aria-label=Comparison] [data-row]')].map(
+        (row) => [...row.cells].map((cell) => cell.textContent.trim()))"""
+    seen = browser.visit(
+        place(sandbox.address, "/compare?tab=runs"),
+        ("wait", "input[type=file]"),
+        ("upload", "input[type=file]", str(report)),
+        ("wait_text", "[aria-label=Comparison] h2", "are elsewhere"),
+        ("evaluate", reasons),
+        ("text", "[aria-label=Comparison] h2"),
+        ("axe", str(AXE)),
+    )
+    assert_silent(seen, sandbox.address)
+    rows = seen.values[3]
+    assert rows
+    for name, here, there, plugin, why in rows:
+        assert name.startswith("default/web-")
+        assert here != there
+        assert plugin in ("NodeResourcesFit", "NodeResourcesBalancedAllocation", "PodTopologySpread")
+        assert "in this run" in why or "in the other run" in why
+    assert {row[3] for row in rows} >= {"NodeResourcesFit"}
+    assert seen.values[4] == f"{len(rows)} pods of {PLACED + WAITING} are elsewhere"
+    assert seen.values[5] == []
+
+
+def test_a_file_that_is_no_report_is_refused(browser: Browser, sandbox: WebSandbox, tmp_path: Path) -> None:
+    other = tmp_path / "other.html"
+    other.write_text("<p>another page</p>")
+    seen = browser.visit(
+        place(sandbox.address, "/compare?tab=runs"),
+        ("wait", "input[type=file]"),
+        ("upload", "input[type=file]", str(other)),
+        ("wait_text", "[role=alert]", "other.html is not an interactive report"),
+    )
+    assert_silent(seen, sandbox.address)
 
 
 def test_a_configuration_is_checked_tried_and_applied(browser: Browser, sandbox: WebSandbox) -> None:
@@ -141,9 +188,15 @@ def test_a_simulation_is_looked_at_in_a_file(
         ("wait_text", "[data-rows='6'] td", "alpha-2"),
         ("hash", "/nodes"),
         ("wait_text", "td", "charlie-gpu"),
+        ("hash", "/configuration"),
+        PROFILE,
+        ("texts", "[role=tab]"),
+        ("hash", "/pod/default/train-2?tab=matrix&attempt=1"),
+        ("wait_text", ".notice", "No record is kept here"),
         ("texts", "nav[aria-label=Pages] a"),
     )
     assert (seen.console, seen.errors) == ([], [])
     assert seen.values[2] == []
-    assert "Objects" not in seen.values[-1]
+    assert not {"Objects", "Time", "Compare"} & set(seen.values[-1])
+    assert "Edit and try" not in seen.values[-4]
     assert {request.split("#")[0] for request in seen.requests if not request.startswith(("blob:", "data:"))} == {url}

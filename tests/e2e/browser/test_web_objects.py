@@ -16,6 +16,17 @@ from tests.e2e.browser.web_sandbox import PLACED, PODS, WebSandbox, node, pod, w
 from steersman.testing.control_plane import Binaries, wait_until
 
 EDITOR = ".cm-content"
+#: What kube-scheduler-simulator's page has buttons for.
+SIMULATED_KINDS = (
+    "StorageClass",
+    "PersistentVolumeClaim",
+    "PersistentVolume",
+    "Node",
+    "Pod",
+    "PriorityClass",
+    "Namespace",
+)
+PROFILES = [{"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}}]}]
 READY: Step = ("wait", "[aria-label='List of objects'] td")
 
 
@@ -48,6 +59,64 @@ def test_a_pod_is_made_from_a_template_and_gets_its_node(browser: Browser, sandb
     assert seen.values[3:5] == [[], 0]
     assert "managedFields" not in seen.values[14]
     wait_until(lambda: sandbox.pods().get("made-0", "") != "")
+
+
+def test_every_kind_of_the_simulator_is_made_from_its_template(browser: Browser, sandbox: WebSandbox) -> None:
+    steps: list[Step] = []
+    for kind in SIMULATED_KINDS:
+        steps += [
+            ("hash", f"/objects?kind={kind}"),
+            ("click", f"button >> text=New {kind}"),
+            ("wait_text", EDITOR, f"kind: {kind}"),
+            ("click", 'button >> text="Create"'),
+            ("wait_text", "[role=status]", f"Created {kind} "),
+        ]
+    seen = browser.visit(place(sandbox.address, "/objects"), READY, *steps)
+    assert_silent(seen, sandbox.address)
+
+
+def test_a_list_is_searched_and_sorted_by_two_columns(browser: Browser, sandbox: WebSandbox) -> None:
+    names = ("texts", "[aria-label='List of objects'] tbody td:first-child")
+    seen = browser.visit(
+        place(sandbox.address, "/objects?kind=Pod"),
+        READY,
+        ("fill", "[aria-label='Part of a name']", "huge"),
+        ("wait_function", "document.querySelectorAll('[aria-label=\"List of objects\"] [data-row]').length === 3"),
+        ("click", "th button >> text=Name"),
+        ("click", "th button >> text=Name"),
+        ("click", "th button >> text=Namespace"),
+        names,
+    )
+    assert_silent(seen, sandbox.address)
+    assert seen.values[-1] == ["huge-2", "huge-1", "huge-0"]
+
+
+def test_an_object_folds_by_its_fields(browser: Browser, sandbox: WebSandbox) -> None:
+    seen = browser.visit(
+        place(sandbox.address, "/objects?kind=Pod&namespace=default&name=web-0"),
+        ("wait_text", EDITOR, "containers:"),
+        ("click", ".cm-foldGutter span[title='Fold line'] >> nth=0"),
+        ("wait", ".cm-foldPlaceholder"),
+    )
+    assert_silent(seen, sandbox.address)
+
+
+def test_the_pods_of_a_deleted_node_go_with_it(browser: Browser, sandbox: WebSandbox) -> None:
+    """As in a cluster: the pod garbage collector finds them after a while."""
+    there = [name for name, where in sandbox.pods().items() if where == "b-1"]
+    assert there
+    seen = browser.visit(
+        place(sandbox.address, "/objects?kind=Node&name=b-1"),
+        ("wait_text", EDITOR, "name: b-1"),
+        ("click", 'button >> text="Delete"'),
+        ("click", "button >> text=Really delete"),
+        ("wait_text", "[role=status]", "Deleted Node b-1."),
+        ("hash", "/time"),
+        ("click", "[aria-label=Clock] button >> text=600x"),
+        ("wait", "[aria-label=Speed] [aria-pressed=true] >> text=600x"),
+    )
+    assert_silent(seen, sandbox.address)
+    wait_until(lambda: not set(there) & set(sandbox.pods()))
 
 
 def test_an_object_is_changed_and_deleted_after_a_second_question(browser: Browser, sandbox: WebSandbox) -> None:
@@ -113,20 +182,37 @@ def test_a_whole_cluster_goes_out_and_comes_in(browser: Browser, sandbox: WebSan
 def test_a_snapshot_of_kube_scheduler_simulator_is_taken_in(
     browser: Browser, sandbox: WebSandbox, tmp_path: Path
 ) -> None:
-    snapshot = {"nodes": [node("theirs", "zone-z")], "pods": [pod("theirs-0", "100m")]}
-    given = tmp_path / "snapshot.json"
-    given.write_text(json.dumps(snapshot))
+    """Their page exports YAML, with the configuration of the scheduler."""
+    snapshot = {
+        "nodes": [node("theirs", "zone-z")],
+        "pods": [pod("theirs-0", "100m")],
+        "schedulerConfig": {"parallelism": 16, "profiles": PROFILES},
+    }
+    given = tmp_path / "export.yml"
+    given.write_text(yaml.safe_dump(snapshot))
     seen = browser.visit(
         place(sandbox.address, "/objects"),
         READY,
         ("select", "[aria-label=Editor] select", "simulator"),
         ("upload", "input[type=file]", str(given)),
         ("click", "button >> text=Import >> nth=-1"),
-        ("wait_text", "[role=status]", "Imported snapshot.json"),
+        (
+            "wait_text",
+            "[role=status]",
+            "Imported export.yml: 2 objects created, 0 updated; the scheduler has its configuration.",
+        ),
         ("wait_text", "td", "theirs-0"),
+        ("hash", "/configuration"),
+        ("wait_text", "[aria-label='Profile default-scheduler'] tr", "MostAllocated"),
+        ("hash", "/objects"),
+        ("click", "button >> text=Reset"),
+        ("click", "button >> text=Really reset"),
+        ("wait_text", "[role=status]", "Reset: "),
+        ("hash", "/configuration"),
+        ("wait_text", "[aria-label='Profile default-scheduler'] tr", "LeastAllocated"),
     )
-    assert_silent(seen, sandbox.address)
-    wait_until(lambda: sandbox.pods().get("theirs-0", "") != "")
+    assert seen.errors == []
+    wait_until(lambda: "theirs-0" not in sandbox.pods() and "web-0" in sandbox.pods())
 
 
 def test_a_reset_asks_once_more_and_gives_the_cluster_as_it_began(browser: Browser, sandbox: WebSandbox) -> None:

@@ -95,6 +95,37 @@ def test_changes_are_seen_without_a_reload(browser: Browser, sandbox: WebSandbox
     assert seen.values[2] == str(PLACED)
 
 
+def test_events_of_kubelets_do_not_crowd_out_the_others(browser: Browser, sandbox: WebSandbox) -> None:
+    tags = ("texts", "[aria-label='Last events'] li .tag")
+    seen = browser.visit(
+        sandbox.address,
+        LIVE,
+        ("wait_text", "[aria-label='Last events'] li", "Successfully assigned"),
+        tags,
+        ("select", "[aria-label='Who reports']", "kubelet"),
+        ("wait_text", "[aria-label='Last events'] li", "Started"),
+        tags,
+    )
+    assert_silent(seen, sandbox.address)
+    assert "Scheduled" in seen.values[2]
+    assert not {"Started", "Created", "Pulled"} & set(seen.values[2])
+    assert "Scheduled" not in seen.values[5]
+
+
+def test_the_life_of_a_pod_is_told_to_milliseconds(browser: Browser, sandbox: WebSandbox) -> None:
+    script = """[...document.querySelectorAll('[aria-label=Timeline] li')].map(
+        (line) => [line.querySelector('.tag').textContent, line.querySelector('time').textContent])"""
+    seen = browser.visit(
+        place(sandbox.address, "/pod/default/web-0"),
+        ("wait_text", "[aria-label=Timeline]", "started"),
+        ("evaluate", script),
+    )
+    assert_silent(seen, sandbox.address)
+    times = dict(seen.values[1])
+    assert [kind for kind, _ in seen.values[1]] == ["created", "attempt", "bound", "started"]
+    assert all(len(times[kind]) == len("12:00:00.123") for kind in ("attempt", "bound", "started"))
+
+
 def test_the_map_groups_colours_and_zooms(browser: Browser, sandbox: WebSandbox) -> None:
     canvas = "canvas[role=application]"
     group, colour = "[aria-label='Map of nodes'] select >> nth=0", "[aria-label='Map of nodes'] select >> nth=1"

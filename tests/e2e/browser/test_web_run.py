@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from tests.e2e.browser.conftest import Browser
@@ -18,8 +20,8 @@ RULES = [{"nonResourceURLs": ["/web/v1/*"], "verbs": ["get"]}]
 
 
 @pytest.fixture(scope="module")
-def address(shared_plane: ControlPlane) -> Iterator[str]:
-    """Of the page of a scheduler with a pod that fits and one that does not, with the token of somebody who may look."""
+def reader(shared_plane: ControlPlane) -> Iterator[str]:
+    """A cluster with a pod that fits and one that does not; the name of a service account that may look."""
     admin = shared_plane.admin
     empty(admin)
     admin.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader", "namespace": "default"}})
@@ -38,11 +40,52 @@ def address(shared_plane: ControlPlane) -> Iterator[str]:
     admin.create_nodes(*(manifest(make_node(name).capacity(cpu="4", memory="8Gi", pods="10")) for name in names))
     for name, cpu in (("fits", "100m"), ("huge", "1000")):
         admin.create(manifest(make_pod(name).req(cpu=cpu)))
-    with Steersman(shared_plane, flags=["--web"]) as running:
+    yield "reader"
+    empty(admin)
+
+
+@contextmanager
+def served(plane: ControlPlane, reader: str, *flags: str) -> Iterator[str]:
+    """The address of the page of a scheduler that has tried all pods, with the token of somebody who may look."""
+    admin = plane.admin
+    with Steersman(plane, flags=["--web", *flags]) as running:
         wait_until(lambda: bool(admin.get("Pod", "fits", "default")["spec"].get("nodeName")))
         wait_until(lambda: bool(admin.get("Pod", "huge", "default")["status"].get("conditions")))
-        yield f"{running.url}/#token={admin.token('reader')}"
-    empty(admin)
+        yield f"{running.url}/#token={admin.token(reader)}"
+
+
+@pytest.fixture(scope="module")
+def address(shared_plane: ControlPlane, reader: str) -> Iterator[str]:
+    with served(shared_plane, reader) as found:
+        yield found
+
+
+def test_a_former_attempt_is_shown_by_the_record(
+    browser: Browser, shared_plane: ControlPlane, reader: str, tmp_path: Path
+) -> None:
+    """A pod waits for room; once there is some its first attempt still shows the cluster of then."""
+    admin = shared_plane.admin
+    admin.create(manifest(make_pod("late").req(cpu="6")))
+    with served(shared_plane, reader, "--record", str(tmp_path / "record")) as found:
+        wait_until(lambda: bool(admin.get("Pod", "late", "default")["status"].get("conditions")))
+        admin.create_nodes(manifest(make_node("three").capacity(cpu="8", memory="8Gi", pods="10")))
+        wait_until(lambda: bool(admin.get("Pod", "late", "default")["spec"].get("nodeName")))
+        seen = browser.visit(
+            f"{found}&/pod/default/late",
+            ("wait_text", "[aria-label=Timeline]", "scheduled on three"),
+            ("click", "[aria-label=Timeline] li:has-text('Insufficient cpu') button"),
+            ("wait_text", "h2", "What every node and plugin said"),
+            ("wait", "[data-rows='2'] tbody td"),
+            ("text", "[aria-label='Matrix of nodes and plugins'] .body"),
+            ("hash", "/time"),
+            ("wait", "[aria-label='The past'] input[type=range]"),
+            ("evaluate", "[...document.querySelectorAll('h2')].map((title) => title.textContent)"),
+        )
+    admin.delete("Pod", "late", "default")
+    admin.delete("Node", "three")
+    assert_silent(seen, found)
+    assert "Insufficient cpu" in seen.values[4]
+    assert seen.values[-1] == ["Back in time"]
 
 
 def test_a_real_cluster_is_shown_and_cannot_be_changed(browser: Browser, address: str) -> None:
@@ -56,6 +99,8 @@ def test_a_real_cluster_is_shown_and_cannot_be_changed(browser: Browser, address
         ("wait_text", "h2", "1 pod: Insufficient cpu"),
         ("hash", "/pod/default/fits?tab=matrix"),
         ("wait", "[data-rows='2'] tbody td"),
+        ("hash", "/pod/default/huge?tab=matrix&attempt=0"),
+        ("wait_text", ".notice", "No record is kept here: the matrix shows what nodes and plugins say now."),
         ("hash", "/node/one"),
         ("wait", "[aria-label='Pods on this node']"),
         ("evaluate", "[...document.querySelectorAll('a')].filter((link) => link.textContent === 'Edit').length"),
