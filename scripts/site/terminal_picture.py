@@ -53,7 +53,9 @@ def _abridged(lines: list[str]) -> Iterator[str]:
     first, scores = (_beginning(lines, text) for text in ("Pod ", "Fits on"))
     second_table = lines.index("", scores)
     objections = _beginning(lines, "Does not fit")
-    yield from ("…", *lines[first : first + 2], "…", *lines[scores:second_table], "…", *lines[objections:])
+    end = lines.index("", objections)
+    yield from ("…", *lines[first : first + 2], "…", *lines[scores:second_table], "…", *lines[objections:end], "…")
+    yield lines[-1]
 
 
 def _beginning(lines: list[str], text: str) -> int:

@@ -55,8 +55,10 @@ def test_fewer_than_were_wanted_is_a_no(tmp_path: Path) -> None:
 def test_the_next_pod_is_explained(tmp_path: Path) -> None:
     command = ("plan", "capacity", "-f", cluster(tmp_path), "--pod", write(tmp_path / "web.yaml", WEB))
     result = steersman(*command, "--explain", "plan-web-next")
-    assert "Pod default/plan-web-next" in result.stdout
-    assert "NodeResourcesFit: Insufficient cpu" in result.stdout
+    assert "Pod default/plan-web-next, Pending, without a node; scheduler default-scheduler" in result.stdout
+    assert "2      too little cpu  " in result.stdout
+    (document,) = json.loads(steersman(*command, "--explain", "plan-web-next", "-o", "json").stdout)["explanations"]
+    assert (document["apiVersion"], document["cause"]["code"]) == ("steersman.dev/explain/v1", "InsufficientResources")
 
 
 def test_a_report_is_written_beside_the_answer(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_more_objects_an_end_and_explanations_are_added_by_options(scenario: Pat
     options = ("-f", more, "--until", "2m", "--explain", "early")
     result = steersman("simulate", "--scenario", scenario, *options)
     assert result.exit_code == 0, result.output
-    assert "Pod default/early (profile default-scheduler, at 0 s)" in result.stdout
+    assert "Pod default/early, Running, on " in result.stdout
     assert result.stdout.splitlines()[-1].endswith("on 3 nodes; 4 attempts in 2m0s of virtual time")
 
 

@@ -84,9 +84,17 @@ def test_equal_input_and_seed_give_equal_bytes(tmp_path: Path, output: str) -> N
 
 
 def test_explanations_show_every_node(tmp_path: Path) -> None:
-    output = steersman("simulate", "-f", cluster(tmp_path, BIG_POD), "--explain", "default/big").stdout
+    command = ("simulate", "-f", cluster(tmp_path, BIG_POD), "--explain", "default/big", "--all-nodes")
+    output = steersman(*command).stdout
     assert "Does not fit on 2 nodes:" in output
     assert "n1    NodeResourcesFit: Insufficient cpu" in output
+
+
+def test_an_explanation_is_what_explain_prints(tmp_path: Path) -> None:
+    file = cluster(tmp_path, BIG_POD)
+    for pod in ("big", "web"):
+        alone = steersman("explain", "-f", file, pod, "--no-fixes").stdout
+        assert f"\n\n{alone}\n1 of 2 pods scheduled" in steersman("simulate", "-f", file, "--explain", pod).stdout
 
 
 def test_a_pod_that_does_not_exist_cannot_be_explained(tmp_path: Path) -> None:
@@ -194,8 +202,8 @@ def test_explanations_of_many_nodes_are_grouped_unless_all_are_wanted(tmp_path: 
     more = [CLUSTER.split("---")[0].replace("n1", f"m{index}") for index in range(60)]
     file = cluster(tmp_path, BIG_POD, *more)
     grouped = steersman("simulate", "-f", file, "--explain", "big").stdout
-    assert "n1, n2, m0 and 59 more  NodeResourcesFit: Insufficient cpu" in grouped
-    assert "and 32 other nodes" not in grouped
+    assert "62     too little cpu  " in grouped
+    assert "NodeResourcesFit: Insufficient cpu" not in grouped
     every = steersman("simulate", "-f", file, "--explain", "big", "--all-nodes").stdout
     assert every.count("NodeResourcesFit: Insufficient cpu") == 62
 

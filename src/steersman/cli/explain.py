@@ -6,7 +6,7 @@ Reads, and changes nothing. `kubectl steersman why` is the same command.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from steersman.sim import Simulation
     from steersman.why import PodExplanation
 
-MOST_ROWS: Final = 30
-"""Rows of a table in the text of a recorded cycle, at most."""
 MOST_NODES: Final = 5
 """So many of the nodes that fit are shown."""
 BROKEN: Final = 1
@@ -225,23 +223,28 @@ def _print(answers: Sequence[PodExplanation], output: str, most: int | None, *, 
     elif output == "markdown":
         say("\n".join(answer.markdown() for answer in answers).rstrip("\n"))
     else:
-        width = terminal_width()
-        say("\n\n".join(answer.text(most, width) for answer in _without_common_notes(answers)))
+        common = _common_notes(answers)
+        for note in common:
+            say(f"Note: {printable(note)}", err=True)
+        say("\n\n".join(answer_texts(answers, most, terminal_width(), common)))
 
 
-def _without_common_notes(answers: Sequence[PodExplanation]) -> Sequence[PodExplanation]:
-    """Notes that hold for all of several pods, said once, before them."""
+def _common_notes(answers: Sequence[PodExplanation]) -> Sequence[str]:
+    """Notes that hold for all of several pods; they are said once, before them."""
+    if len(answers) < 2:
+        return ()
+    return [note for note in answers[0].notes if all(note in answer.notes for answer in answers)]
+
+
+def answer_texts(
+    answers: Iterable[PodExplanation], most: int | None, width: int | None, told: Collection[str] = ()
+) -> Iterator[str]:
+    """Each answer as text, with `most` of the nodes that fit, None: every node; without notes that were `told` already."""
     import msgspec
 
-    if len(answers) < 2:
-        return answers
-    common = [note for note in answers[0].notes if all(note in answer.notes for answer in answers)]
-    for note in common:
-        say(f"Note: {printable(note)}", err=True)
-    return [
-        msgspec.structs.replace(answer, notes=tuple(note for note in answer.notes if note not in common))
-        for answer in answers
-    ]
+    for answer in answers:
+        notes = tuple(note for note in answer.notes if note not in told)
+        yield msgspec.structs.replace(answer, notes=notes).text(most, width)
 
 
 def _table(answers: Sequence[PodExplanation]) -> Iterator[str]:

@@ -63,7 +63,7 @@ def capacity(pods: tuple[str, ...], preemption: bool, at_least: int, **given: An
             templates,
             preemption=preemption,
             at_least=at_least,
-            on_result=explainer if given["explain"] else None,
+            on_end=explainer if given["explain"] else None,
         )
     conclude(answer, given, explainer.explanations)
 
@@ -84,7 +84,7 @@ def drain(nodes: tuple[str, ...], one_by_one: bool, **given: Any) -> None:
 
     explainer = Explainer(given["explain"])
     with planned(given) as simulation, working("draining a copy"):
-        answer = questions.drain(simulation, nodes, one_by_one=one_by_one, on_result=explainer)
+        answer = questions.drain(simulation, nodes, one_by_one=one_by_one, on_end=explainer)
     conclude(answer, given, explainer.explanations)
 
 
@@ -101,7 +101,7 @@ def lose(nodes: tuple[str, ...], **given: Any) -> None:
 
     explainer = Explainer(given["explain"])
     with planned(given) as simulation, working("losing nodes of a copy"):
-        answer = questions.lose(simulation, nodes, on_result=explainer)
+        answer = questions.lose(simulation, nodes, on_end=explainer)
     conclude(answer, given, explainer.explanations)
 
 
@@ -120,7 +120,7 @@ def taint(arguments: tuple[str, ...], **given: Any) -> None:
     taints = [argument for argument in arguments if ":" in argument]
     explainer = Explainer(given["explain"])
     with planned(given) as simulation, working("tainting nodes of a copy"):
-        answer = questions.taint(simulation, nodes, taints, on_result=explainer)
+        answer = questions.taint(simulation, nodes, taints, on_end=explainer)
     conclude(answer, given, explainer.explanations)
 
 
@@ -144,7 +144,7 @@ def compact(budget: int, pods: tuple[str, ...], **given: Any) -> None:
 
     explainer = Explainer(given["explain"])
     with planned(given) as simulation, working("trying moves on copies"):
-        answer = questions.compact(simulation, budget=budget, pods=pods or None, on_result=explainer)
+        answer = questions.compact(simulation, budget=budget, pods=pods or None, on_end=explainer)
     conclude(answer, given, explainer.explanations)
 
 
@@ -191,7 +191,7 @@ def requests(
             reschedule=reschedule,
             stdin=stdin_of(given),
             validate=chosen_validation(given["validate"], given["strict"]),
-            on_result=explainer,
+            on_end=explainer,
         )
     conclude(answer, given, explainer.explanations)
 
@@ -241,7 +241,7 @@ def nodes(
             remove=remove,
             trials=trials,
             time_limit=time_limit,
-            on_result=explainer,
+            on_end=explainer,
             on_nodes=new.extend,
         )
     if nodes_file is not None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from steersman.cli.explain import MOST_ROWS
+from steersman.cli.explain import MOST_NODES, answer_texts
 from steersman.cli.output import say, say_json, say_yaml
 from steersman.cli.parameters import Given
 from steersman.cli.report_file import command_line, write_report
@@ -23,10 +23,10 @@ from steersman.printable import printable
 
 if TYPE_CHECKING:
     from steersman import api
-    from steersman.explain import Explanation
     from steersman.plan import PlanAnswer
     from steersman.report import Cell, Column, Table
-    from steersman.sim import Result
+    from steersman.sim import Simulation
+    from steersman.why import PodExplanation
 
 NO: Final = 1
 """Exit code of an answer that is a no."""
@@ -39,13 +39,15 @@ class Explainer:
 
     def __init__(self, pods: Sequence[str]) -> None:
         self._pods = pods
-        self.explanations: list[Explanation] = []
+        self.explanations: list[PodExplanation] = []
 
-    def __call__(self, result: Result) -> None:
-        self.explanations += [result.explain(pod) for pod in self._pods]
+    def __call__(self, simulation: Simulation) -> None:
+        from steersman.why import explain_pod
+
+        self.explanations += [explain_pod(simulation, pod) for pod in self._pods]
 
 
-def conclude(answer: PlanAnswer, given: Given, explanations: Sequence[Explanation] = ()) -> None:
+def conclude(answer: PlanAnswer, given: Given, explanations: Sequence[PodExplanation] = ()) -> None:
     """Prints the answer in the form that was asked for, and ends the command: with 0 for a yes, with 1 for a no."""
     from steersman.explain.tables import wrapped
 
@@ -80,7 +82,7 @@ def write_manifests(objects: Sequence[api.Object], path: str) -> None:
         raise InputError(f"cannot be written: {error.strerror}", file=path) from error
 
 
-def _lines(answer: PlanAnswer, explanations: Sequence[Explanation], width: int | None) -> Iterator[str]:
+def _lines(answer: PlanAnswer, explanations: Sequence[PodExplanation], width: int | None) -> Iterator[str]:
     from steersman.explain.tables import wrapped
     from steersman.report import Table, Text
 
@@ -92,8 +94,8 @@ def _lines(answer: PlanAnswer, explanations: Sequence[Explanation], width: int |
             for line in section.text.splitlines():
                 yield from wrapped(line, width)
             yield ""
-    for explanation in explanations:
-        yield explanation.table(MOST_ROWS, width)
+    for text in answer_texts(explanations, MOST_NODES, width, answer.notes):
+        yield text
         yield ""
     yield from wrapped(answer.sentence(), width)
 

@@ -19,8 +19,8 @@ from steersman.cli.terminal import terminal_width
 from steersman.printable import printable
 
 if TYPE_CHECKING:
-    from steersman.explain import Explanation
     from steersman.scenario import Milestone, ScenarioResult
+    from steersman.why import PodExplanation
 
 NO: Final = 1
 """Exit code of a scenario whose expectations were not met, or in which pods failed because something is broken."""
@@ -52,6 +52,7 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
 def simulate_scenario(given: Given) -> None:
     """Runs the scenario that the options of `simulate` name, prints it and sets the exit code."""
     from steersman.scenario import run_scenario
+    from steersman.why import explain_pod
 
     for option, flag in _NOT_WITH_A_SCENARIO.items():
         if given[option]:
@@ -72,7 +73,7 @@ def simulate_scenario(given: Given) -> None:
             record=given["record_directory"],
             on_milestone=lambda milestone: show(_line(milestone)),
         )
-        explanations = [result.explain(pod) for pod in given["explain"]]
+        explanations = [explain_pod(result.simulation, pod) for pod in given["explain"]]
     for note in result.notes:
         say(f"Note: {printable(note)}", err=True)
     _print(result, explanations, given["output"], given["all_nodes"])
@@ -89,12 +90,12 @@ def _line(milestone: Milestone) -> str:
     return f"{duration_text(milestone.at)} {milestone.text}"
 
 
-def _print(result: ScenarioResult, explanations: Sequence[Explanation], output: str, all_nodes: bool) -> None:
+def _print(result: ScenarioResult, explanations: Sequence[PodExplanation], output: str, all_nodes: bool) -> None:
     from steersman.cli import scenario_report, simulation_report
-    from steersman.cli.explain import MOST_ROWS
+    from steersman.cli.explain import MOST_NODES
 
     if output == "table":
-        most = None if all_nodes else MOST_ROWS
+        most = None if all_nodes else MOST_NODES
         say(scenario_report.as_table(result, explanations, most, MOST_PENDING, terminal_width()))
         return
     document = simulation_report.as_document(result, explanations)

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from steersman.cli import simulation_report
+from steersman.cli.explain import answer_texts
 from steersman.explain.tables import aligned, hanging, wrapped
 from steersman.printable import printable
 from steersman.scenario.measurements import MEASURES
 from steersman.scenario.times import duration_text
 
 if TYPE_CHECKING:
-    from steersman.explain import Explanation
     from steersman.scenario import ScenarioResult
+    from steersman.why import PodExplanation
 
 MOST_MILESTONES: Final = 60
 """Of more milestones the first and the last are printed; JSON and YAML have all."""
@@ -23,19 +24,19 @@ _TIMES: Final = ("seconds", "waitP50", "waitP99", "waitMax")
 
 def as_table(
     result: ScenarioResult,
-    explanations: Sequence[Explanation],
-    most_rows: int | None,
+    explanations: Sequence[PodExplanation],
+    most_nodes: int | None,
     most_pending: int,
     width: int | None,
 ) -> str:
-    """`most_rows` per table of an explanation, None: all; `width` in characters, None: no limit."""
-    return "\n".join(_sections(result, explanations, most_rows, most_pending, width))
+    """`most_nodes` of those that fit in an explanation, None: every node; `width` in characters, None: no limit."""
+    return "\n".join(_sections(result, explanations, most_nodes, most_pending, width))
 
 
 def _sections(
     result: ScenarioResult,
-    explanations: Sequence[Explanation],
-    most_rows: int | None,
+    explanations: Sequence[PodExplanation],
+    most_nodes: int | None,
     most_pending: int,
     width: int | None,
 ) -> Iterator[str]:
@@ -46,8 +47,8 @@ def _sections(
     if result.pending:
         yield from _pending(result, most_pending, width)
         yield ""
-    for explanation in explanations:
-        yield explanation.table(most_rows, width)
+    for text in answer_texts(explanations, most_nodes, width, result.notes):
+        yield text
         yield ""
     yield from _numbers(result, width)
     yield ""

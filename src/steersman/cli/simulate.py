@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from steersman.cli.examples import ExampleFiles, example_option, files_of, scenario_of
-from steersman.cli.explain import MOST_ROWS
+from steersman.cli.explain import MOST_NODES
 from steersman.cli.output import say, say_error, say_json, say_yaml
 from steersman.cli.parameters import (
     MANIFESTS,
@@ -155,7 +155,7 @@ def _simulate_cluster(given: Given) -> None:
         explanations = _explained(simulation, result, given["explain"], unrun)
     for note in result.notes:
         say(f"Note: {printable(note)}", err=True)
-    _print(result, explanations, given["output"], None if given["all_nodes"] else MOST_ROWS)
+    _print(result, explanations, given["output"], None if given["all_nodes"] else MOST_NODES)
     if page is not None:
         write_page(page.text(), report_file)
     elif report_file is not None:

@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from steersman.cli.explain import answer_texts
 from steersman.explain.amounts import amount
 from steersman.explain.tables import aligned, wrapped
-from steersman.fixes.text import fixes_text
 from steersman.printable import printable
 
 if TYPE_CHECKING:
-    from steersman.explain import Explanation
     from steersman.sim import Placement, Result, Usage
     from steersman.why import PodExplanation
 
@@ -24,11 +23,11 @@ MOST_NODES: Final = 50
 def as_table(
     result: Result, answers: Sequence[PodExplanation], most: int | None = None, width: int | None = None
 ) -> str:
-    """`most` rows per table of an explanation, None: a row per node; `width` in characters, None: no limit."""
+    """`most` of the nodes that fit in an explanation, None: a row per node; `width` in characters, None: no limit."""
     return "\n".join(_sections(result, answers, most, width))
 
 
-def as_document(result: Result, answers: Sequence[PodExplanation | Explanation]) -> dict[str, Any]:
+def as_document(result: Result, answers: Sequence[PodExplanation]) -> dict[str, Any]:
     """The result, with what was asked about single pods."""
     document = result.to_dict()
     if answers:
@@ -56,14 +55,9 @@ def _sections(result: Result, answers: Sequence[PodExplanation], most: int | Non
     if result.pending:
         yield from _pending(result.pending.values(), width)
         yield ""
-    for answer in answers:
-        if answer.is_pending and not answer.cause.groups:
-            yield from wrapped(f"Pod {answer.pod}: {printable(answer.cause.sentence)}", width)
-        yield answer.explanation.table(most, width)
+    for text in answer_texts(answers, most, width, result.notes):
+        yield text
         yield ""
-        if answer.fixes is not None and answer.is_pending:
-            yield fixes_text(answer.pod, answer.fixes, width)
-            yield ""
     yield from wrapped(summary_line(result), width)
 
 

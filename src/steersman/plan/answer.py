@@ -9,15 +9,19 @@ those that are shipped are in `steersman/plan/schemas`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final
 
 import msgspec
 
 from steersman.report import Report, Section, Table
+from steersman.sim import Simulation
 
 API_VERSION: Final = "steersman.dev/plan/v1"
 SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+OnEnd = Callable[[Simulation], object]
+"""Is given the simulation that an answer is about, at its end; it is closed afterwards."""
 
 
 class Part(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):

@@ -10,7 +10,7 @@ simulation: pod after pod, each of which comes to rest before the next one comes
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, ClassVar, Final
 
@@ -18,7 +18,7 @@ import msgspec
 
 from steersman import api
 from steersman.errors import InputError
-from steersman.plan.answer import Part, PlanAnswer
+from steersman.plan.answer import OnEnd, Part, PlanAnswer
 from steersman.plan.measures import Fractions, fractions, heat_maps
 from steersman.plan.pod_templates import PlannedPods, PodSource, load_pods, mixed
 from steersman.report import BarChart, Cell, Figures, Section, Table
@@ -139,13 +139,13 @@ def capacity(
     preemption: bool = False,
     at_least: int = 1,
     most: int = MOST,
-    on_result: Callable[[Result], object] | None = None,
+    on_end: OnEnd | None = None,
 ) -> Capacity:
     """How many more of these pods fit on the cluster of the simulation, which stays as it is.
 
     `pods` are files, objects, or pairs of those with a weight: of a mix, pods come in turn, as often as their weights say. With
-    `preemption` the number is also found for pods that may preempt others, which takes longer. `on_result` gets the result of
-    the full cluster with one more pod of each template, named like `default/plan-web-next`. Raises `InputError`.
+    `preemption` the number is also found for pods that may preempt others, which takes longer. `on_end` gets the full
+    cluster with one more pod of each template, named like `default/plan-web-next`. Raises `InputError`.
     """
     templates = _named_apart([_template(given) for given in pods])
     if not templates:
@@ -156,8 +156,9 @@ def capacity(
         filled = fill(trial, islice(mixed(templates, taken), most))
         nodes = dict(trial.cluster.objects(api.Node))
         after = fractions(trial.result())
-        if on_result is not None:
-            on_result(_add(trial, [_next_pod(index, planned) for index, planned in enumerate(templates)]).run())
+        if on_end is not None:
+            _add(trial, [_next_pod(index, planned) for index, planned in enumerate(templates)]).run()
+            on_end(trial)
     preempting = None
     if preemption:
         with simulation.fork() as trial:

@@ -25,7 +25,7 @@ from steersman.errors import InputError
 from steersman.framework.pod_resources import pod_requests
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.kubelets.drain import MIRROR_POD
-from steersman.plan.answer import Part, PlanAnswer
+from steersman.plan.answer import OnEnd, Part, PlanAnswer
 from steersman.plan.measures import Fractions, fractions, heat_maps
 from steersman.plan.pod_succession import DAEMON_SET, picture, successors
 from steersman.report import Cell, Figures, Section, Table
@@ -114,12 +114,12 @@ def compact(
     budget: int = BUDGET,
     pods: Sequence[str] | None = None,
     tries: int = TRIES,
-    on_result: Callable[[Result], object] | None = None,
+    on_end: OnEnd | None = None,
 ) -> Compaction:
     """At most `budget` moves that make pending pods fit, and with those that are left, that empty nodes.
 
     `pods` are the pending pods to care for, as `namespace/name`: then no nodes are emptied. `tries` nodes are looked at for
-    each. `on_result` gets the result after the moves. Raises `InputError` for a pod that is not pending.
+    each. `on_end` gets the simulation after the moves. Raises `InputError` for a pod that is not pending.
     """
     trial = simulation.fork()
     before = trial.run()
@@ -128,8 +128,8 @@ def compact(
         search.make_fit(pod)
     kept = search.empty_nodes() if pods is None else {}
     result = search.trial.result()
-    if on_result is not None:
-        on_result(result)
+    if on_end is not None:
+        on_end(search.trial)
     nodes = search.trial.cluster.objects(api.Node)
     answer = Compaction(
         fits=bool(search.placed or search.emptied),

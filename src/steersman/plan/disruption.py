@@ -9,7 +9,7 @@ the difference between the cluster before and after, with pods matched by their 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -18,7 +18,7 @@ from steersman import api
 from steersman.api.label_syntax import key_errors, value_errors
 from steersman.embedded.eviction import budgets_of
 from steersman.errors import InputError
-from steersman.plan.answer import Part, PlanAnswer
+from steersman.plan.answer import OnEnd, Part, PlanAnswer
 from steersman.plan.measures import Fractions, fractions, heat_maps
 from steersman.plan.node_choice import chosen_nodes
 from steersman.plan.pod_succession import DAEMON_SET, Picture, picture, successors
@@ -34,7 +34,6 @@ NOBODY: Final = "nobody recreates it: it has no controller"
 NO_OWNER: Final = "its {} {} is not in the input, so nobody recreates it"
 NOT_RECREATED: Final = "its {} {} has not recreated it"
 
-OnResult = Callable[[Result], object]
 _replace = msgspec.structs.replace
 
 
@@ -169,13 +168,13 @@ class NodeTainting(Disruption, frozen=True, kw_only=True):
 
 
 def drain(
-    simulation: Simulation, nodes: Sequence[str], *, one_by_one: bool = False, on_result: OnResult | None = None
+    simulation: Simulation, nodes: Sequence[str], *, one_by_one: bool = False, on_end: OnEnd | None = None
 ) -> Drain:
     """The disruption if the nodes are drained as `kubectl drain` does, all of them at once.
 
     `nodes` are names, label selectors and `pool/NAME`. With `one_by_one` it is a rolling replacement: a node is drained, goes,
-    and a new one like it comes, before the next; it ends at a node that cannot be emptied. `on_result` gets the result of the
-    simulation. Raises `InputError`.
+    and a new one like it comes, before the next; it ends at a node that cannot be emptied. `on_end` gets the
+    simulation at its end. Raises `InputError`.
     """
     with simulation.fork() as trial:
         trial.run()
@@ -188,27 +187,27 @@ def drain(
                 trial.drain(name)
             steps, result = [], trial.run()
         rounds = {name: _rounds(trial, name) for name in names if drain_rounds(trial, name)}
-        fields = _difference(trial, seen, before, result, on_result)
+        fields = _difference(trial, seen, before, result, on_end)
         blocked = _blocked(trial, names)
         fits = fields.pop("fits") and not blocked and not any(not step.replacement for step in steps)
         return Drain(nodes=tuple(names), fits=fits, blocked=blocked, rounds=rounds, steps=tuple(steps), **fields)
 
 
-def lose(simulation: Simulation, nodes: Sequence[str], *, on_result: OnResult | None = None) -> Loss:
-    """The disruption if the nodes are gone, all of them at once. `nodes` and `on_result` as for `drain`."""
+def lose(simulation: Simulation, nodes: Sequence[str], *, on_end: OnEnd | None = None) -> Loss:
+    """The disruption if the nodes are gone, all of them at once. `nodes` and `on_end` as for `drain`."""
     with simulation.fork() as trial:
         trial.run()
         names, before = chosen_nodes(trial, nodes), trial.result()
         seen = picture(trial)
         trial.delete(*(f"node/{name}" for name in names))
         result = trial.run()
-        return Loss(nodes=tuple(names), blocked={}, **_difference(trial, seen, before, result, on_result))
+        return Loss(nodes=tuple(names), blocked={}, **_difference(trial, seen, before, result, on_end))
 
 
 def taint(
-    simulation: Simulation, nodes: Sequence[str], taints: Sequence[str], *, on_result: OnResult | None = None
+    simulation: Simulation, nodes: Sequence[str], taints: Sequence[str], *, on_end: OnEnd | None = None
 ) -> NodeTainting:
-    """The disruption if the nodes get the taints, `key=value:Effect` or `key:Effect`. `nodes` and `on_result` as for `drain`.
+    """The disruption if the nodes get the taints, `key=value:Effect` or `key:Effect`. `nodes` and `on_end` as for `drain`.
 
     Pods that do not tolerate a NoExecute taint are evicted, after as long as they tolerate it; budgets are not asked, as in a
     cluster. Other effects move nobody by themselves.
@@ -225,7 +224,7 @@ def taint(
             kept = [known for known in present if (known.key, known.effect) not in {(t.key, t.effect) for t in added}]
             trial.patch(f"node/{name}", {"spec": {"taints": [msgspec.to_builtins(one) for one in (*kept, *added)]}})
         result = trial.run()
-        return NodeTainting(nodes=tuple(names), blocked={}, **_difference(trial, seen, before, result, on_result))
+        return NodeTainting(nodes=tuple(names), blocked={}, **_difference(trial, seen, before, result, on_end))
 
 
 def parse_taint(text: str) -> api.Taint:
@@ -276,7 +275,7 @@ def _replace_node(trial: Simulation, name: str) -> str:
 
 
 def _difference(
-    trial: Simulation, seen: Picture, before: Result, result: Result, on_result: OnResult | None
+    trial: Simulation, seen: Picture, before: Result, result: Result, on_end: OnEnd | None
 ) -> dict[str, Any]:
     """The fields that all disruptions share: the cluster now beside how it was."""
     now = picture(trial)
@@ -288,8 +287,8 @@ def _difference(
     named = {origin.get(key, key): key for key in waiting if key in now and not now[key].node}
     lost = dict(_lost(trial, seen, now, follows))
     preempted = {one.pod: one.preemptor for one in result.preempted if one not in before.preempted}
-    if on_result is not None:
-        on_result(result)
+    if on_end is not None:
+        on_end(trial)
     return {
         "fits": not named and not lost,
         "moved": moved,

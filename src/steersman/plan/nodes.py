@@ -15,12 +15,12 @@ from typing import Any, ClassVar, Final
 
 from steersman import api
 from steersman.errors import InputError
-from steersman.plan.answer import Part, PlanAnswer
+from steersman.plan.answer import OnEnd, Part, PlanAnswer
 from steersman.plan.measures import Fractions, fractions, heat_maps
 from steersman.plan.node_planning import NodePlan, NodePlanning
 from steersman.plan.pattern_bound import NO_SOLVER
 from steersman.report import BarChart, Cell, Figures, Section, Table
-from steersman.sim import Result, Simulation
+from steersman.sim import Simulation
 from steersman.sim.node_costs import pool_of, price_of
 from steersman.sim.node_pools import NodePools, PoolsSource, load_pools
 
@@ -154,14 +154,14 @@ def nodes(
     remove: bool = False,
     trials: int = TRIALS,
     time_limit: float | None = None,
-    on_result: Callable[[Result], object] | None = None,
+    on_end: OnEnd | None = None,
     on_nodes: Callable[[list[api.Node]], object] | None = None,
 ) -> NodesAnswer:
     """How many nodes of the pools to add to the cluster of the simulation, which stays as it is, so that all its pods fit.
 
     `pools` are a file or a document of kind NodePools. With `remove`, existing nodes of the pools may go too, if all pods on
     them would be made anew. The search ends after so many `trials`, or after `time_limit` seconds, which makes the answer
-    depend on the machine. `on_result` gets the result of the simulation with the plan carried out, `on_nodes` the new
+    depend on the machine. `on_end` gets the simulation with the plan carried out, `on_nodes` the new
     nodes. Raises `InputError`.
     """
     if trials < 1:
@@ -176,8 +176,8 @@ def nodes(
         is_late=lambda: deadline is not None and time.monotonic() > deadline,
     )
     found = planning.plan()
-    if on_result is not None:
-        on_result(found.run.result)
+    if on_end is not None:
+        on_end(found.run.simulation)
     if on_nodes is not None:
         on_nodes(found.new_nodes)
     return _answer(simulation, loaded, found)

@@ -21,7 +21,7 @@ from steersman.controllers.controller import controller_of
 from steersman.explain.amounts import amount
 from steersman.framework.pod_resources import pod_requests
 from steersman.ingest.handlers import FINISHED_PHASES
-from steersman.plan.answer import Part, PlanAnswer
+from steersman.plan.answer import OnEnd, Part, PlanAnswer
 from steersman.plan.comparison import unplaced
 from steersman.plan.inputs import ReadObject, read_objects
 from steersman.plan.measures import Fractions, Measures, fractions, heat_maps, measure
@@ -131,12 +131,12 @@ def requests(
     reschedule: bool = False,
     stdin: BinaryIO | None = None,
     validate: Validation = "warn",
-    on_result: Callable[[Result], object] | None = None,
+    on_end: OnEnd | None = None,
 ) -> Requests:
     """The changes if the pods of the cluster asked for what they use, and `headroom` percent more.
 
     `load` makes a simulation of objects, with the configuration that is wanted. Pods that are on nodes stay there, unless
-    `reschedule` has all pods placed anew, in both clusters. `on_result` gets the result of the second one.
+    `reschedule` has all pods placed anew, in both clusters. `on_end` gets the second one at its end.
     """
     with load([]) as empty:
         objects, notes = read_objects(sources, empty.known_kinds, stdin, validate)
@@ -149,8 +149,8 @@ def requests(
         now, totals_before = measure(simulation, before), _totals(simulation)
     with load(changed) as simulation:
         after = simulation.run()
-        if on_result is not None:
-            on_result(after)
+        if on_end is not None:
+            on_end(simulation)
         then, totals_after = measure(simulation, after), _totals(simulation)
     pending = {pod: place.message for pod, place in after.pending.items() if pod not in before.pending}
     overcommitted = _overcommitted(after)

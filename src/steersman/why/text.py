@@ -46,12 +46,19 @@ def _lines(answer: PodExplanation, most: int | None, width: int | None) -> Itera
 def _heading(answer: PodExplanation) -> Iterator[str]:
     where = f"on {answer.node}" if answer.node else "without a node"
     yield f"Pod {title(answer)}, {answer.phase or 'Pending'}, {where}; scheduler {answer.scheduler_name}"
-    yield f"  {answer.cause.sentence if answer.is_pending else answer.summary}"
-    explanation = answer.explanation
-    if explanation.outcome is not Outcome.NOT_TRIED and answer.cause.code is not CauseCode.HELD_BACK:
-        yield f"  {outcome_text(explanation)}"
+    yield from (f"  {text}" for text in _outcome(answer))
     yield from (f"  note: {note}" for note in answer.notes)
     yield from (f"  {text}" for text in conditions(answer))
+
+
+def _outcome(answer: PodExplanation) -> Iterator[str]:
+    """The cause of a pending pod, or how a placed one stands, and what its cycle came to; the older of the two goes first."""
+    explanation = answer.explanation
+    standing = answer.cause.sentence if answer.is_pending else answer.summary
+    was_tried = explanation.outcome is not Outcome.NOT_TRIED and answer.cause.code is not CauseCode.HELD_BACK
+    came_to = [outcome_text(explanation)] if was_tried else []
+    was_placed_here = answer.placed is not None and answer.placed.then is not None
+    yield from (*came_to, standing) if was_placed_here else (standing, *came_to)
 
 
 def title(answer: PodExplanation) -> str:
