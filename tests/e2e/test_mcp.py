@@ -77,6 +77,7 @@ def test_tools_have_schemas_only_read_and_answer_about_files(ask: Ask, tmp_path:
         ]
     )
     assert {"explain", "simulate", "plan_capacity", "plan_drain", "plan_lose", "plan_nodes"} <= set(found["tools"])
+    assert {"plan_compare", "plan_requests"} <= set(found["tools"])
     for tool in found["tools"].values():
         assert tool["inputSchema"]["type"] == "object"
         assert tool["inputSchema"]["additionalProperties"] is False

@@ -39,6 +39,37 @@ def test_a_tool_answers_with_the_document_of_its_command(tmp_path: Path) -> None
     assert document["answer"]["kind"] == "Loss"
 
 
+PACKED = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
+"""
+POD = """
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {containers: [{name: web, resources: {requests: {cpu: "1"}}}]}
+"""
+
+
+def test_documents_of_a_call_are_compared_and_asked_for(tmp_path: Path) -> None:
+    files = [str(tmp_path / "cluster.yaml")]
+    Path(files[0]).write_text(CLUSTER + POD)
+    compared = json.loads(answered(tmp_path, "plan_compare", files=files, proposed_yaml=PACKED, seeds=2).text)["answer"]
+    assert compared["kind"] == "Comparison"
+    assert "proposed" in json.dumps(compared)
+    usage = "namespace,pod,container,cpu,memory\ndefault,web,web,0.25,1000000\n"
+    asked = json.loads(answered(tmp_path, "plan_requests", files=files, usage_csv=usage).text)["answer"]
+    assert (asked["kind"], asked["fits"]) == ("Requests", True)
+    nothing = answered(tmp_path, "plan_requests", files=files)
+    assert nothing.is_error
+    assert "--usage" in nothing.text
+
+
 def test_what_a_command_refuses_is_an_error_that_says_why(tmp_path: Path) -> None:
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
     found = answered(tmp_path, "plan_lose", files=[str(tmp_path / "cluster.yaml")], nodes=["n7"])

@@ -32,6 +32,13 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "plan_taint": {"nodes": ["n1"], "taints": ["a=b:NoExecute"]},
     "plan_compact": {"budget": 3, "pods": ["web"]},
     "plan_nodes": {"pools": "pools.yaml", "remove": True},
+    "plan_compare": {
+        "configurations": {"packed": "most.yaml"},
+        "proposed_yaml": "kind: KubeSchedulerConfiguration",
+        "seeds": 2,
+        "reschedule": True,
+    },
+    "plan_requests": {"usage": "krr.csv", "usage_csv": "", "headroom": 10, "reschedule": True},
 }
 
 
@@ -66,6 +73,17 @@ def test_schemas_describe_every_argument(name: str) -> None:
     assert set(ARGUMENTS[name]) <= set(schema["properties"])
     assert all(each.get("description") for each in schema["properties"].values())
     assert TOOLS[name].__doc__
+
+
+def test_configurations_are_compared_with_the_servers_own(tmp_path: Path) -> None:
+    own = LIVE._replace(config="/etc/sched.yaml")
+    for settings, first in ((LIVE, "--config=default"), (own, "--config=/etc/sched.yaml")):
+        arguments = line("plan_compare", {"configurations": {"packed": "/data/most.yaml"}}, tmp_path, settings)
+        given = [option for option in arguments if option.startswith("--config")]
+        assert given == [first, "--config=packed=/data/most.yaml"]
+    assert list(TOOLS["plan_compare"].decoded({"configurations": {"a": "/etc/passwd"}}).paths()) == ["/etc/passwd"]
+    with pytest.raises(InputError, match=r"arguments of plan_compare: "):
+        TOOLS["plan_compare"].decoded({"configurations": {"../a": "b"}})
 
 
 def test_arguments_that_do_not_fit_are_named() -> None:

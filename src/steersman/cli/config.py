@@ -11,6 +11,7 @@ import click
 
 from steersman.cli.output import say
 from steersman.cli.parameters import gates_option, parse_gates, plugin_option
+from steersman.cli.summaries import SummaryGroup
 from steersman.printable import printable
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ DIFFERENT: Final = 1
 _plugin_option = plugin_option("A Python file with plugins that FILE may name.")
 
 
-@click.group()
+@click.group(cls=SummaryGroup)
 def config() -> None:
     """Check, print, compare and convert scheduler configurations."""
 

@@ -14,6 +14,7 @@ import click
 
 from steersman.cli.output import say
 from steersman.cli.parameters import CommandT
+from steersman.cli.summaries import SummaryGroup
 from steersman.cli.terminal import terminal_width
 from steersman.errors import InputError
 
@@ -35,7 +36,7 @@ def example_option(text: str) -> Callable[[CommandT], CommandT]:
     return click.option("--example", metavar="NAME", shell_complete=complete_example, help=text)
 
 
-@click.group(invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")
+@click.group(cls=SummaryGroup, invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")
 @click.pass_context
 def examples(context: click.Context) -> None:
     """List the examples that come with Steersman, and copy them."""

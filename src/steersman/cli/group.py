@@ -28,6 +28,7 @@ from steersman.cli.run import run
 from steersman.cli.sandbox import sandbox
 from steersman.cli.shadow import shadow
 from steersman.cli.simulate import simulate
+from steersman.cli.summaries import SummaryGroup
 from steersman.cli.sweep import sweep
 from steersman.cli.version import print_version, version
 from steersman.errors import SteersmanError
@@ -41,7 +42,7 @@ GOES_ON: Final = ("run", "sandbox", "shadow", "mcp")
 """The commands that are meant to take their time."""
 
 
-class ErrorLines(click.Group):
+class ErrorLines(SummaryGroup):
     """Turns exceptions into lines, unless `--debug` asks for tracebacks."""
 
     def invoke(self, ctx: click.Context) -> object:

@@ -13,13 +13,14 @@ from steersman.cli.plan_inputs import example_of, load_simulation, plan_options,
 from steersman.cli.plan_output import Explainer, conclude, write_manifests
 from steersman.cli.progress import working
 from steersman.cli.report_file import writable_file
+from steersman.cli.summaries import SummaryGroup
 from steersman.errors import InputError
 
 if TYPE_CHECKING:
     from steersman import api
 
 
-@click.group(subcommand_metavar="QUESTION [ARGS]...")
+@click.group(cls=SummaryGroup, subcommand_metavar="QUESTION [ARGS]...")
 def plan() -> None:
     """Ask what fits, what if, how many: answered by the scheduler itself, on a copy of the cluster.
 

@@ -86,12 +86,12 @@ def _options(settings: ServerSettings, tool: ToolArguments, folder: Path) -> Ite
         if not settings.kubeconfig and "--filename" not in tool.texts():
             raise InputError(NO_CLUSTER, object=f"arguments of {tool.name()}", hint='name "files"')
         yield from _cluster(settings)
+    if config := settings.config or tool.OWN_CONFIG:
+        yield f"--config={config}"
     for option, text in tool.texts().items():
-        file = folder / f"{option.strip('-')}.yaml"
+        file = folder / f"{option.strip('-').replace('=', '-')}.yaml"
         file.write_text(text, encoding="utf-8")
         yield f"{option}={file}"
-    if settings.config:
-        yield f"--config={settings.config}"
     yield from (f"--plugin={plugin}" for plugin in settings.plugins)
     yield from tool.options()
 

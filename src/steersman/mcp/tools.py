@@ -24,6 +24,7 @@ _NODES: Final = "Names of nodes, label selectors such as topology.kubernetes.io/
 Files = Annotated[list[str], Meta(description=_FILES)]
 Seed = Annotated[int, Meta(description="Decides among equally good nodes.")]
 Nodes = Annotated[list[str], Meta(min_length=1, description=_NODES)]
+ConfigurationName = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")]
 
 
 class ToolArguments(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -34,6 +35,8 @@ class ToolArguments(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     TITLE: ClassVar[str] = ""
     #: Exit codes that come with an answer.
     ANSWERS: ClassVar[frozenset[int]] = frozenset({0, 1})
+    #: The value of --config where the server was started without one; "": the option is left out.
+    OWN_CONFIG: ClassVar[str] = ""
 
     files: Files = []
 
@@ -62,7 +65,8 @@ class ToolArguments(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         yield from self.files
 
     def texts(self) -> dict[str, str]:
-        """Documents that came with the call, by the option that takes a file with each."""
+        """Documents that came with the call, by the option that takes a file with each; with the name that the option takes
+        before the file, if it does: `--config=packed`."""
         return {}
 
     def options(self) -> Iterator[str]:
@@ -239,9 +243,79 @@ class PlanNodes(ToolArguments):
             yield "--remove"
 
 
+class PlanCompare(ToolArguments):
+    """What other configurations of the scheduler would make of the same workload: pods pending, nodes in use, waiting, with
+    intervals over seeds. They are compared with the server's own configuration, or with kube-scheduler's defaults."""
+
+    COMMAND = ("plan", "compare")
+    TITLE = "Plan: compare configurations"
+    OWN_CONFIG = "default"
+
+    configurations: Annotated[
+        dict[ConfigurationName, str], Meta(description="Files with a KubeSchedulerConfiguration, by a name for each.")
+    ] = {}
+    proposed_yaml: Annotated[
+        str, Meta(description="A KubeSchedulerConfiguration as YAML text, which is called proposed.")
+    ] = ""
+    seeds: Annotated[int, Meta(ge=1, le=100, description="So many runs of each configuration.")] = 5
+    reschedule: Annotated[bool, Meta(description="Place every pod anew, those that are on nodes too.")] = False
+
+    def paths(self) -> Iterator[str]:
+        yield from (*self.files, *self.configurations.values())
+
+    def texts(self) -> dict[str, str]:
+        return {"--config=proposed": self.proposed_yaml} if self.proposed_yaml else {}
+
+    def options(self) -> Iterator[str]:
+        yield from (f"--config={name}={file}" for name, file in self.configurations.items())
+        yield f"--seeds={self.seeds}"
+        if self.reschedule:
+            yield "--reschedule"
+
+
+class PlanRequests(ToolArguments):
+    """What changes if pods asked for what they use: requests in all, pods that fit or stay pending, nodes with too little."""
+
+    COMMAND = ("plan", "requests")
+    TITLE = "Plan: requests"
+
+    usage: Annotated[
+        str, Meta(description="A CSV file of krr or Prometheus: namespace, pod, container, cpu, memory.")
+    ] = ""
+    usage_csv: Annotated[str, Meta(description="The same as text, instead of a file.")] = ""
+    headroom: Annotated[float, Meta(ge=0, le=1000, description="Ask for so many percent more.")] = 0.0
+    reschedule: Annotated[bool, Meta(description="Place every pod anew, those that are on nodes too.")] = False
+
+    def paths(self) -> Iterator[str]:
+        yield from self.files
+        if self.usage:
+            yield self.usage
+
+    def texts(self) -> dict[str, str]:
+        return {"--usage": self.usage_csv} if self.usage_csv else {}
+
+    def options(self) -> Iterator[str]:
+        if self.usage and not self.usage_csv:
+            yield f"--usage={self.usage}"
+        yield f"--headroom={self.headroom}"
+        if self.reschedule:
+            yield "--reschedule"
+
+
 TOOLS: Final[dict[str, type[ToolArguments]]] = {
     tool.name(): tool
-    for tool in (Explain, Simulate, PlanCapacity, PlanDrain, PlanLose, PlanTaint, PlanCompact, PlanNodes)
+    for tool in (
+        Explain,
+        Simulate,
+        PlanCapacity,
+        PlanDrain,
+        PlanLose,
+        PlanTaint,
+        PlanCompact,
+        PlanNodes,
+        PlanCompare,
+        PlanRequests,
+    )
 }
 
 
