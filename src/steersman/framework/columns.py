@@ -265,27 +265,6 @@ class GroupingFilterKernel(ClusterFilterKernel):
         """`rejected`, by group; a group is the values of its features."""
 
 
-class RefusedPodKernel(ClusterFilterKernel):
-    """The kernel of a pod that PreFilter refuses as a whole, because the plugin cannot understand what it asks for."""
-
-    def __init__(self, refusal: Status, view: NodesView, statuses: StatusTable) -> None:
-        self._refusal = refusal
-        self._reason = statuses.id_of(refusal)
-        self._view = view
-
-    def skipped(self) -> bool:
-        return False
-
-    def refusal(self) -> Status:
-        return self._refusal
-
-    def rejected(self) -> BoolColumn:
-        return np.ones(self._view.capacity, np.bool_)
-
-    def reasons(self) -> ReasonColumn:
-        return np.full(self._view.capacity, self._reason, np.int32)
-
-
 class Feasible:
     """The rows that passed every filter of this cycle."""
 

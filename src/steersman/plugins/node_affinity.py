@@ -46,6 +46,7 @@ from steersman.framework.plugin import (
 )
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, error, fault, unresolvable
+from steersman.framework.unusable_pods import BrokenScoreKernel
 from steersman.plugins.node_affinity_columns import (
     EVERYTHING,
     Alternatives,
@@ -53,7 +54,6 @@ from steersman.plugins.node_affinity_columns import (
     PreferredNodes,
     UnboundedPreferences,
     UnmetDemands,
-    UnusablePreferences,
     alternatives,
     demand,
     preferences,
@@ -147,7 +147,7 @@ class NodeAffinity(
         if preferred is None:
             return None
         if isinstance(preferred, str):
-            return UnusablePreferences(fault("PreScore", self.name, preferred))
+            return BrokenScoreKernel(fault("PreScore", self.name, preferred))
         weights = [weight for _, weight in preferred]
         if min(weights, default=0) < 0 or sum(weights) > MAX_RAW_SCORE:
             return UnboundedPreferences(view, preferred, self.name)

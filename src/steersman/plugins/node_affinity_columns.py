@@ -40,7 +40,6 @@ from steersman.framework.nodes_view import (
     Rows,
 )
 from steersman.framework.plugin import MAX_NODE_SCORE, invalid_score
-from steersman.framework.status import Status
 
 #: All must hold.
 Conditions = frozenset[Requirement | FieldRequirement]
@@ -204,19 +203,3 @@ class UnboundedPreferences(ClusterScoreKernel):
         if len(negative):
             raise KernelFault(invalid_score(self._plugin, int(negative[0])))
         return scaled
-
-
-class UnusablePreferences(ClusterScoreKernel):
-    """The score of a pod whose preferred terms cannot be understood: a fault, but only when there are nodes to score."""
-
-    def __init__(self, status: Status) -> None:
-        self._status = status
-
-    def skipped(self, feasible: Feasible) -> bool:
-        raise KernelFault(self._status)
-
-    def raw(self, feasible: Feasible) -> IntColumn:
-        raise KernelFault(self._status)
-
-    def normalized(self, feasible: Feasible) -> AnyIntColumn | None:
-        raise KernelFault(self._status)

@@ -1,41 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster in the columns of `state`, and the comparison of InterPodAffinity's kernels with its scalar form there."""
+"""A cluster with namespaces, and the comparison of InterPodAffinity's kernels with its scalar form there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from tests.plugins.column_cluster import ColumnCluster
 from tests.plugins.handles import FakeHandle
 
 from steersman import api
 from steersman.config import InterPodAffinityArgs
 from steersman.framework.columns import ClusterFilterKernel, ClusterScoreKernel, Feasible
 from steersman.framework.cycle_state import CycleState
-from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import NodeScore
-from steersman.framework.pod_info import PodInfo, PodShapes
+from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import is_skip
 from steersman.plugins.inter_pod_affinity import InterPodAffinity
-from steersman.state.node_table import NodeTable
 from steersman.testing import NodeBuilder, PodBuilder, make_namespace
 
 _FAR_BELOW = -(1 << 28)
 
 
-class ColumnCluster:
+class AffinityCluster(ColumnCluster):
     """Nodes, pods and namespaces that come, change and go."""
 
     def __init__(self, capacity: int = 2) -> None:
         self._namespaces: dict[str, Mapping[str, str]] = {}
-        self.table = NodeTable(lambda name: self._namespaces.get(name, {}), capacity)
-        self._shapes = PodShapes()
-        self._where: dict[str, tuple[PodInfo, str]] = {}
+        super().__init__(lambda name: self._namespaces.get(name, {}), capacity)
 
     @classmethod
     def holding(
         cls, nodes: Iterable[NodeBuilder], pods: Iterable[PodBuilder], namespaces: Iterable[api.Namespace]
-    ) -> ColumnCluster:
+    ) -> AffinityCluster:
         cluster = cls()
         for node in nodes:
             cluster.set_node(node)
@@ -45,24 +42,6 @@ class ColumnCluster:
             cluster.set_namespace(namespace.metadata.name, namespace.metadata.labels)
         return cluster
 
-    def set_node(self, node: NodeBuilder) -> None:
-        self.table.set_node(node.obj())
-
-    def remove_node(self, name: str) -> None:
-        if self.table.row_of(name) is not None:
-            self.table.remove_node(name)
-
-    def set_pod(self, pod: PodBuilder) -> None:
-        """On the node that `spec.nodeName` says; a pod of that name is replaced."""
-        info = self._shapes.info(pod.obj())
-        self.remove_pod(info.name)
-        self.table.add_pod(info, info.node_name)
-        self._where[info.name] = info, info.node_name
-
-    def remove_pod(self, name: str) -> None:
-        if name in self._where:
-            self.table.remove_pod(*self._where.pop(name))
-
     def set_namespace(self, name: str, labels: Mapping[str, str] | None) -> None:
         """None: the namespace is unknown."""
         if labels is None:
@@ -71,15 +50,9 @@ class ColumnCluster:
             self._namespaces[name] = labels
         self.table.namespaces_changed()
 
-    def live_rows(self) -> list[int]:
-        return list(self.table.live_rows())
-
     def handle(self) -> FakeHandle:
         known: list[api.Object] = [make_namespace(n).labels(labels).obj() for n, labels in self._namespaces.items()]
         return FakeHandle(objects=known, nodes=self.nodes(self.live_rows()))
-
-    def nodes(self, rows: Sequence[int]) -> list[NodeInfo]:
-        return [self.table.info(row) for row in rows]
 
     def feasible(self, rows: Sequence[int]) -> Feasible:
         penalty = np.full(self.table.capacity, _FAR_BELOW, np.int32)
@@ -90,7 +63,7 @@ class ColumnCluster:
 class Probe:
     """A pod whose kernels are kept as long as the table's generation lasts, and compared with the scalar form."""
 
-    def __init__(self, pod: PodInfo, cluster: ColumnCluster, args: InterPodAffinityArgs) -> None:
+    def __init__(self, pod: PodInfo, cluster: AffinityCluster, args: InterPodAffinityArgs) -> None:
         self._pod = pod
         self._cluster = cluster
         self._args = args

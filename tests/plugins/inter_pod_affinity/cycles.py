@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tests.plugins.handles import FakeHandle
-from tests.plugins.inter_pod_affinity.column_cluster import ColumnCluster, Probe
+from tests.plugins.inter_pod_affinity.column_cluster import AffinityCluster, Probe
 
 from steersman import api
 from steersman.config import InterPodAffinityArgs
@@ -47,7 +47,7 @@ class Cycle:
         handle = FakeHandle(objects=namespaces, nodes=self.nodes)
         args = args or InterPodAffinityArgs()
         self.plugin = InterPodAffinity(args, handle)
-        Probe(self.pod, ColumnCluster.holding(nodes, pods, namespaces), args).compare()
+        Probe(self.pod, AffinityCluster.holding(nodes, pods, namespaces), args).compare()
 
     def node(self, name: str) -> PlainNodeInfo:
         return next(node for node in self.nodes if node.name == name)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
-from tests.plugins.inter_pod_affinity.column_cluster import ColumnCluster, Probe
+from tests.plugins.inter_pod_affinity.column_cluster import AffinityCluster, Probe
 
 from steersman.config import InterPodAffinityArgs
 from steersman.testing import NodeBuilder, PodBuilder, exists, is_in, make_node, make_pod, not_in
@@ -98,7 +98,7 @@ class Events(RuleBasedStateMachine):
         nodes: list[NodeBuilder],
         pods: list[PodBuilder],
     ) -> None:
-        self.cluster = ColumnCluster.holding(nodes, pods, [])
+        self.cluster = AffinityCluster.holding(nodes, pods, [])
         args = InterPodAffinityArgs(
             hard_pod_affinity_weight=hard_weight, ignore_preferred_terms_of_existing_pods=ignores_preferences
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from tests.plugins.inter_pod_affinity.column_cluster import ColumnCluster
+from tests.plugins.inter_pod_affinity.column_cluster import AffinityCluster
 from tests.plugins.inter_pod_affinity.cycles import node_in
 
 from steersman.config import InterPodAffinityArgs
@@ -13,7 +13,7 @@ PLACED = [PODS[0].node("one"), PODS[1].node("two"), PODS[2].node("two"), *(pod.n
 
 
 def normalized(*feasible: str) -> AnyIntColumn | None:
-    cluster = ColumnCluster.holding(NODES, PLACED, ())
+    cluster = AffinityCluster.holding(NODES, PLACED, ())
     plugin = InterPodAffinity(InterPodAffinityArgs(), cluster.handle())
     pod = make_pod().pod_affinity("zone", {"app": "web"}, weight=100)
     kernel = plugin.score_kernel(pod.info(), cluster.table)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster in the columns of `state`, and the comparison of PodTopologySpread's kernels with its scalar form there."""
+"""A cluster with services and controllers, and the comparison of PodTopologySpread's kernels with its scalar form there."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
+from tests.plugins.column_cluster import ColumnCluster
 from tests.plugins.handles import FakeHandle
 
 from steersman import api
@@ -21,7 +20,6 @@ from steersman.framework.columns import (
     FilterKernel,
 )
 from steersman.framework.cycle_state import CycleState
-from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import (
     BoolColumn,
     NodesView,
@@ -29,52 +27,25 @@ from steersman.framework.nodes_view import (
     Rows,
 )
 from steersman.framework.plugin import NodeScore
-from steersman.framework.pod_info import PodInfo, PodShapes
+from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import is_skip
 from steersman.plugins.pod_topology_spread import PodTopologySpread
 from steersman.state.node_table import NodeTable
 from steersman.state.objects import ObjectStore
-from steersman.testing import NodeBuilder, PodBuilder
 
 
-class SpreadCluster:
+class SpreadCluster(ColumnCluster):
     """Nodes, pods, services and controllers that come, change and go."""
 
     def __init__(self, capacity: int = 2) -> None:
-        self.table = NodeTable(lambda name: {}, capacity)
+        super().__init__(lambda name: {}, capacity)
         self.objects = ObjectStore()
-        self._shapes = PodShapes()
-        self._where: dict[str, tuple[PodInfo, str]] = {}
-
-    def set_node(self, node: NodeBuilder) -> None:
-        self.table.set_node(node.obj())
-
-    def remove_node(self, name: str) -> None:
-        if self.table.row_of(name) is not None:
-            self.table.remove_node(name)
-
-    def set_pod(self, pod: PodBuilder) -> None:
-        """On the node that `spec.nodeName` says; a pod of that name is replaced."""
-        info = self._shapes.info(pod.obj())
-        self.remove_pod(info.name)
-        self.table.add_pod(info, info.node_name)
-        self._where[info.name] = info, info.node_name
-
-    def remove_pod(self, name: str) -> None:
-        if name in self._where:
-            self.table.remove_pod(*self._where.pop(name))
 
     def set_object(self, obj: api.Object) -> None:
         self.objects.put(obj)
 
     def remove_object(self, obj: api.Object) -> None:
         self.objects.remove(obj)
-
-    def live_rows(self) -> list[int]:
-        return list(self.table.live_rows())
-
-    def nodes(self, rows: Sequence[int]) -> list[NodeInfo]:
-        return [self.table.info(row) for row in rows]
 
     def plugin(self, args: PodTopologySpreadArgs) -> PodTopologySpread:
         handle = FakeHandle(nodes=self.nodes(self.live_rows()))

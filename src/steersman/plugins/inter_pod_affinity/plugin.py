@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steersman.config import InterPodAffinityArgs
-from steersman.framework.columns import ColumnarFilter, ColumnarScore, RefusedPodKernel, StatusTable
+from steersman.framework.columns import ColumnarFilter, ColumnarScore, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ClusterEventWithHint
 from steersman.framework.handle import Handle
@@ -22,6 +22,7 @@ from steersman.framework.plugin import (
 )
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, error, unresolvable
+from steersman.framework.unusable_pods import RefusedPodKernel
 from steersman.plugins.inter_pod_affinity.filtering import FilterState, RequiredTermsKernel, check, fill_counts
 from steersman.plugins.inter_pod_affinity.hints import registered_events
 from steersman.plugins.inter_pod_affinity.scoring import (

@@ -17,7 +17,6 @@ from steersman.framework.columns import (
     ColumnarFilter,
     ColumnarScore,
     PerPodFragment,
-    RefusedPodKernel,
     StatusTable,
 )
 from steersman.framework.cycle_state import CycleState
@@ -35,6 +34,7 @@ from steersman.framework.plugin import (
 )
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, error, fault
+from steersman.framework.unusable_pods import BrokenScoreKernel, RefusedPodKernel
 from steersman.plugins.pod_topology_spread.constraints import (
     DO_NOT_SCHEDULE,
     SCHEDULE_ANYWAY,
@@ -45,7 +45,7 @@ from steersman.plugins.pod_topology_spread.default_selector import KnownSelector
 from steersman.plugins.pod_topology_spread.filtering import HardConstraintsKernel, SpreadCounts
 from steersman.plugins.pod_topology_spread.hints import SpreadHints
 from steersman.plugins.pod_topology_spread.scoring import DomainScores
-from steersman.plugins.pod_topology_spread.scoring_columns import SoftConstraintsKernel, UnusableConstraintsKernel
+from steersman.plugins.pod_topology_spread.scoring_columns import SoftConstraintsKernel
 
 PRE_FILTER_KEY: Final = "PreFilterPodTopologySpread"
 PRE_SCORE_KEY: Final = "PreScorePodTopologySpread"
@@ -161,11 +161,11 @@ class PodTopologySpread(
     def score_fragment(self, pod: PodInfo) -> None:
         """Kernels are not shared, no more than those of the filter."""
 
-    def score_kernel(self, pod: PodInfo, view: NodesView) -> SoftConstraintsKernel | UnusableConstraintsKernel | None:
+    def score_kernel(self, pod: PodInfo, view: NodesView) -> SoftConstraintsKernel | BrokenScoreKernel | None:
         try:
             constraints = self._source.constraints(pod.pod, SCHEDULE_ANYWAY)
         except InputError as wrong:
-            return UnusableConstraintsKernel(fault("PreScore", self.name, _wrong_soft_constraints(wrong).message))
+            return BrokenScoreKernel(fault("PreScore", self.name, _wrong_soft_constraints(wrong).message))
         if not constraints:
             return None
         return SoftConstraintsKernel(

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from steersman.api import Pod
-from steersman.framework.columns import ClusterScoreKernel, Feasible, GroupingScoreKernel, KernelFault, RowFeature
+from steersman.framework.columns import Feasible, GroupingScoreKernel, RowFeature
 from steersman.framework.nodes_view import AnyIntColumn, IntColumn, NodesView
-from steersman.framework.status import Status
 from steersman.plugins.pod_topology_spread.constraints import SpreadConstraint
 from steersman.plugins.pod_topology_spread.row_scores import SoftConstraints, SpreadRowScores
 from steersman.plugins.pod_topology_spread.score_classes import MOST_WEIGHT, ScoreClasses
@@ -79,19 +78,3 @@ class SoftConstraintsKernel(GroupingScoreKernel):
     @cached_property
     def _by_class(self) -> ScoreClasses:
         return ScoreClasses(self._constraints)
-
-
-class UnusableConstraintsKernel(ClusterScoreKernel):
-    """The score of a pod whose constraints cannot be understood: a fault, but only when there are nodes to score."""
-
-    def __init__(self, status: Status) -> None:
-        self._status = status
-
-    def skipped(self, feasible: Feasible) -> bool:
-        raise KernelFault(self._status)
-
-    def raw(self, feasible: Feasible) -> IntColumn:
-        raise KernelFault(self._status)
-
-    def normalized(self, feasible: Feasible) -> AnyIntColumn | None:
-        raise KernelFault(self._status)
