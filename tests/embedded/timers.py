@@ -12,7 +12,7 @@ from steersman.embedded import Store
 
 
 class FakeTimers:
-    """Implements `embedded.Timers`."""
+    """Time passes when `run_until` is called; implements `embedded.Timers`."""
 
     def __init__(self, store: Store) -> None:
         self._clock = clock_of(store)
@@ -21,6 +21,11 @@ class FakeTimers:
 
     def __len__(self) -> int:
         return len(self._due)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody waits for anything."""
+        return not self._due
 
     def call_at(self, time: float, callback: Callable[[], None], *, is_background: bool = False) -> None:
         self._count += 1

@@ -3,43 +3,17 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-from tests.embedded.stores import START, clock_of, raw
+from tests.embedded.stores import START, raw
+from tests.embedded.timers import FakeTimers
 
 from steersman import api
 from steersman.clock import ManualClock
 from steersman.embedded import KubeAdmission, Pods, Store
 from steersman.kubelets import DEFAULT_POLICY, KubeletPolicy, Kubelets
 from steersman.testing import Builder, PodBuilder, make_node
-
-
-class FakeTimers:
-    """Time passes when `run_until` is called; implements `Timers`."""
-
-    def __init__(self, store: Store) -> None:
-        self._clock = clock_of(store)
-        self._due: list[tuple[float, int, Callable[[], None]]] = []
-        self._count = 0
-
-    def call_at(self, time: float, callback: Callable[[], None], *, is_background: bool = False) -> None:
-        self._count += 1
-        heapq.heappush(self._due, (time, self._count, callback))
-
-    def run_until(self, seconds: float) -> None:
-        """Everything that is due until so many seconds after the start."""
-        while self._due and self._due[0][0] <= START + seconds:
-            time, _, callback = heapq.heappop(self._due)
-            self._clock.set(max(time, self._clock.now()))
-            callback()
-        self._clock.set(START + seconds)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nobody waits for anything."""
-        return not self._due
 
 
 class KubeletWorld:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from tests.embedded.stores import bare_pod, clock_of, make_store, pod
-from tests.kubelets.kubelet_world import FakeTimers
+from tests.embedded.timers import FakeTimers
 
 from steersman import api
 from steersman.embedded import Pods, Store
