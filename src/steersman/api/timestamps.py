@@ -32,5 +32,5 @@ def render_micro(seconds: float) -> str:
 
 @lru_cache(maxsize=8)
 def _second(whole: int) -> str:
-    """Without the zone. Many events are of the same second."""
+    """The text of a second, without the zone. Many events are of the same second."""
     return datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -82,7 +82,7 @@ class DecisionLines(AttemptObserver):
             self._choices.info(SKIPPED, pod=_ref(decision.pod), reason=decision.reason)
 
     def preempted(self, preemptor: PodInfo, victim: PodInfo, node: str, in_memory: bool) -> None:
-        """Told by the executors of preemption."""
+        """Writes the line about a victim; the executors of preemption tell of it."""
         text = PREEMPTED_IN_MEMORY if in_memory else PREEMPTED
         self._outcomes.info(text, preemptor=_ref(preemptor), victim=_ref(victim), node=node)
 

@@ -95,7 +95,7 @@ class DirectBindings:
             self._ends.broken(binding.queued, decision, binding.profile, cause)
 
     def _ended(self, binding: DirectBinding, began: float, failure: SteersmanError | None) -> None:
-        """Told by the writer."""
+        """Takes the outcome of a binding, which the writer tells."""
         uid = binding.decision.pod.uid
         if self._under_way.get(uid) is not binding:
             return  # undone meanwhile

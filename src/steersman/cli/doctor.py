@@ -59,7 +59,7 @@ def doctor(
 def _configuration(
     file: str, plugins: tuple[str, ...], gates: str
 ) -> tuple[SchedulerConfiguration, SchedulerKinds, str]:
-    """With the kinds that the scheduler looks at, and why it cannot be used; then it is the default one."""
+    """The configuration with the kinds that the scheduler looks at, and why it cannot be used; then it is the default one."""
     from steersman.app import RunOptions, effective
     from steersman.assembly.registry import kinds_of_scheduler
     from steersman.errors import SteersmanError

@@ -39,7 +39,8 @@ def load(text: str, source: str = _UNNAMED, gates: FeatureGates = DEFAULT_GATES)
 
 
 def load_unvalidated(text: str, source: str = _UNNAMED, gates: FeatureGates = DEFAULT_GATES) -> SchedulerConfiguration:
-    """Like `load` without the validate stage, for those who want to see the defaults of a document that is wrong."""
+    """Reads and defaults a document without validating it, for those who want to see the defaults of a document that is
+    wrong."""
     return with_defaults(decode(text, source), gates)
 
 

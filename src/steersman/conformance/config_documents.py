@@ -105,7 +105,7 @@ def _counted(texts: Iterator[str]) -> dict[str, int]:
 
 
 def _normalised(value: Any) -> Any:
-    """Without the differences that mean nothing: weight 0, an empty plugin set, arguments that are null."""
+    """The document without the differences that mean nothing: weight 0, an empty plugin set, arguments that are null."""
     if isinstance(value, list):
         return [_normalised(item) for item in value]
     if not isinstance(value, dict):

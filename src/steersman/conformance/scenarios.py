@@ -288,7 +288,7 @@ def _nominating(result: PostFilterResult | None) -> str:
 
 
 def _bare_status_document(status: Status) -> Result:
-    """Without the parts that say nothing."""
+    """A status as a document, without the parts that say nothing."""
     return {name: part for name, part in status_document(status).items() if part}
 
 

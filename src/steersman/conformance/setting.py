@@ -62,7 +62,7 @@ class NoApi:
         return None
 
     def activate(self, pods: Iterable[api.Pod]) -> None:
-        """There is no queue."""
+        """Activates nothing: there is no queue."""
 
     async def patch_pod_status(
         self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None

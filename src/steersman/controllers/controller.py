@@ -102,7 +102,7 @@ class Controller(ABC):
         self.cluster.timers.call_at(time, callback, is_background=is_background)
 
     def _enqueue_due(self, key: str, time: float, is_background: bool) -> None:
-        """Unless an earlier look was asked for after this one."""
+        """Enqueues the key, unless an earlier look was asked for after this one."""
         later = self._later[is_background]
         if later.get(key) == time:
             del later[key]

@@ -104,7 +104,7 @@ class JobBackoff(NamedTuple):
     last_failure: float = 0.0
 
     def after(self, succeeded: Sequence[Pod], failed: Sequence[Pod]) -> JobBackoff:
-        """With the pods that have ended since."""
+        """The backoff after the pods that have ended since."""
         if not succeeded and not failed:
             return self
         failures = sorted(map(finish_time, failed))

@@ -157,7 +157,7 @@ class OverLimit(Forbidden):
 
 
 class TooManyRequests(ApiError):
-    """Not now, perhaps later."""
+    """The request is refused now, and may be granted later."""
 
     code = 429
     reason = "TooManyRequests"

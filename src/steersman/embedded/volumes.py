@@ -46,7 +46,7 @@ _replace = msgspec.structs.replace
 
 
 class VolumeController:
-    """See the module's text."""
+    """Binds claims to volumes, and provisions volumes for claims that wait for one."""
 
     def __init__(self, store: Store, timers: Timers, *, provision_seconds: float = 0.0) -> None:
         self._store = store

@@ -148,7 +148,7 @@ class ColumnarEvaluation(Evaluation):
         return self._engine.plan.profile
 
     def _filter_by_kernels(self) -> Feasible:
-        """Where kernels alone decide, there is nobody to ask."""
+        """The feasible rows; where kernels alone decide, no plugin is asked."""
         if self._entry.is_plain:
             return self._entry.signature.feasible()
         if self._entry.is_pinned:

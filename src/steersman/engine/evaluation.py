@@ -144,7 +144,7 @@ class Evaluation(ABC):
 
     @abstractmethod
     def scalar_state(self) -> CycleState:
-        """With what every PreFilter plugin writes, for what-if questions about single nodes (preemption)."""
+        """The cycle state with what every PreFilter plugin writes, for what-if questions about single nodes (preemption)."""
 
     def deferred_state(self) -> CycleState:
         """The `scalar_state`, made when somebody looks at it."""

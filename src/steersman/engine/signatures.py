@@ -236,7 +236,7 @@ class Signatures:
             self._as_of = object()
 
     def _personal(self, shared: SignatureEntry, pod: PodInfo) -> SignatureEntry:
-        """With the kernels that are for this pod alone."""
+        """The shared signature with the kernels that are for this pod alone."""
         filters = [
             (step, self._filter_part(step, pod) if step.is_personal(pod) else part) for step, part in shared.filters
         ]

@@ -57,7 +57,7 @@ class Extender(Protocol):
 
     @property
     def name(self) -> str:
-        """Its address."""
+        """The address of the extender."""
 
     @property
     def is_ignorable(self) -> bool:

@@ -331,7 +331,7 @@ def claim_keys(pod: Pod) -> Iterable[str]:
 
 
 def required_affinity_terms(pod: Pod) -> tuple[AffinityTerm, ...]:
-    """Like the three below, raises `InputError` for a selector that is none."""
+    """The terms of required pod affinity. Raises `InputError` for a selector that is none, as the three below do."""
     near = _affinity(pod)
     return tuple(_term(pod, t, 0) for t in (near.required_during_scheduling_ignored_during_execution if near else ()))
 

@@ -25,7 +25,7 @@ class PodWeight(Hashable, Protocol):
     """The weight of pods. Equal ones give equal weights to a pod until the labels of a namespace change."""
 
     def of(self, pod: PodInfo) -> int:
-        """Not negative, and the same for all pods of a template."""
+        """The weight of the pod: not negative, and the same for all pods of a template."""
 
 
 class PodLimit(msgspec.Struct, frozen=True):

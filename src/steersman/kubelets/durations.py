@@ -42,7 +42,7 @@ class RandomDuration(msgspec.Struct, frozen=True):
         return self.distribution == FIXED
 
     def seconds(self, occasion: str) -> float:
-        """Not negative; the same for the same occasion."""
+        """The drawn number of seconds: not negative, and the same for the same occasion."""
         if self.is_fixed:
             return self.parameters[0]
         drawn = _DISTRIBUTIONS[self.distribution].draw(self.parameters, _chances(occasion))

@@ -86,10 +86,10 @@ class Silence:
         return self
 
     def info(self, message: str, /, **fields: object) -> None:
-        """Not said."""
+        """Says nothing."""
 
     def error(self, message: str, /, error: BaseException | None = None, **fields: object) -> None:
-        """Not said."""
+        """Says nothing."""
 
 
 SILENCE: Final = Silence()

@@ -187,7 +187,7 @@ class Metrics(MetricSet):
         )
 
     def _fault_metrics(self) -> None:
-        """Without counterpart upstream."""
+        """Metrics of survived faults, which have no counterpart upstream."""
         self.objects_set_aside = self.gauges(
             "steersman_objects_set_aside", "Objects that cannot be used as the API server has them.", "kind"
         )

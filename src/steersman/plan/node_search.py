@@ -190,5 +190,5 @@ def rounded_down(counts: Mapping[str, float]) -> Counts:
 
 
 def sum_of(counts: Counts, others: Mapping[str, int]) -> Counts:
-    """Both together, pool by pool."""
+    """The sum of both numbers of nodes, pool by pool."""
     return {pool: counts.get(pool, 0) + others.get(pool, 0) for pool in {**counts, **others}}

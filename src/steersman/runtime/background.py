@@ -92,6 +92,6 @@ class Background:
 
 
 def _late(plugin: BackgroundPlugin, cause: Exception) -> TimeoutError:
-    """With the frames in which the refresh was cancelled."""
+    """The error of a refresh that was too late, with the frames in which it was cancelled."""
     late = TimeoutError(LATE.format(plugin.deadline_seconds))
     return late.with_traceback((cause.__cause__ or cause).__traceback__)

@@ -35,7 +35,8 @@ def fault(point: str, plugin: str, cause: Exception | str) -> Status:
 
 
 def log_fault(point: str, plugin: str, cause: Exception) -> None:
-    """With the frames of the plugin's code. Errors of Steersman's own say all there is to say, and are not logged."""
+    """Logs a fault with the frames of the plugin's code. Errors of Steersman's own say all there is to say, and are not
+    logged."""
     if not isinstance(cause, SteersmanError):
         logger.error(RAISED, plugin, point, exc_info=(type(cause), cause, frames_of_plugin(cause)))
 

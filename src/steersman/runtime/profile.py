@@ -111,7 +111,7 @@ class PreBindCall(RawCall, frozen=True, kw_only=True):
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """See the module's text. The order of calls is the order of execution."""
+    """The plugins of one profile by extension point. The order of calls is the order of execution."""
 
     name: str
     percentage_of_nodes_to_score: int | None

@@ -227,7 +227,7 @@ def _in_snapshot(snapshot: Document) -> Iterator[FoundDocument]:
 
 
 def _written(document: Document) -> Document:
-    """Without what only the server knows."""
+    """The document as a user would write it, without what only the server knows."""
     dropped = ("managedFields", "resourceVersion", "selfLink")
     meta = {name: value for name, value in document["metadata"].items() if name not in dropped}
     return {**document, "metadata": meta}

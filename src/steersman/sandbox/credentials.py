@@ -56,7 +56,7 @@ def new_credentials(address: str) -> SandboxCredentials:
 
 
 def kubeconfig_document(url: str, credentials: SandboxCredentials) -> dict[str, Any]:
-    """With one cluster, one user and one context."""
+    """A kubeconfig with one cluster, one user and one context."""
     authority = base64.b64encode(credentials.certificate.chain).decode()
     cluster = {"server": url, "certificate-authority-data": authority}
     return {

@@ -86,7 +86,7 @@ class Scenario(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its own name, else that of its file."""
+        """The scenario's own name, else that of its file."""
         said = self.raw.get("name")
         return said if isinstance(said, str) and said else Path(self.file).stem or "scenario"
 

@@ -98,7 +98,7 @@ def _container(template: Patch, rollout: Rollout, target: Target, path: str) -> 
 
 
 def _previous_template(store: Store, target: Target, path: str) -> Patch:
-    """That of the ReplicaSet with the highest revision but one, as `kubectl rollout undo` takes it."""
+    """The template of the ReplicaSet with the highest revision but one, as `kubectl rollout undo` takes it."""
     owner = store.get(target.kind, target.key)
     sets = [rs for rs in store.objects(api.ReplicaSet).values() if _is_owned(rs, owner)]
     by_revision = sorted(sets, key=lambda rs: int(rs.metadata.annotations.get(REVISION, "0")))

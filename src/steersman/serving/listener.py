@@ -29,7 +29,7 @@ _NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Listen(msgspec.Struct, frozen=True):
-    """Where, and with which certificate."""
+    """The address to listen on, and the certificate."""
 
     #: --bind-address
     address: str = "0.0.0.0"

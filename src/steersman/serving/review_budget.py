@@ -29,7 +29,7 @@ class ReviewRates(msgspec.Struct, frozen=True):
 
 
 class ReviewsExhausted(Exception):
-    """Not now."""
+    """No review can be asked for now."""
 
 
 class Bucket:

@@ -124,7 +124,7 @@ class ServerTls:
             self.reload()
 
     def _new_context(self) -> SSL.Context:
-        """Without a certificate."""
+        """A TLS context that has no certificate yet."""
         from steersman.serving.openssl_context import new_context
 
         context = new_context()

@@ -142,7 +142,8 @@ class PodProbe:
         return [table.info(row) for row in table.live_rows()]
 
     def _decided(self, explanation: Explanation) -> ProbedCycle:
-        """With what the whole cycle comes to: the message, whether making room would help, what extenders say."""
+        """The explanation with what the whole cycle comes to: the message, whether making room would help, what extenders
+        say."""
         decision = self._driver.decide_on(self.pod)
         if isinstance(decision, Scheduled):
             return ProbedCycle(_replace(explanation, node=decision.choice.node, ties=decision.choice.ties))
@@ -179,7 +180,7 @@ def _rejectors(decision: Decision) -> frozenset[str]:
 
 
 def _with_refusals(explanation: Explanation, decision: Decision) -> Explanation:
-    """With what extenders have against nodes that the plugins had nothing against."""
+    """The explanation with what extenders have against nodes that the plugins had nothing against."""
     if not isinstance(decision, Unschedulable) or not any(node.fits for node in explanation.nodes):
         return explanation
     statuses = decision.diagnosis.statuses

@@ -109,7 +109,7 @@ class Nominations:
         self._sums: dict[int, PodsFrom] = {}
 
     def put(self, node: str, pods: Sequence[PodInfo]) -> None:
-        """These pods are nominated to the node now, and no others."""
+        """Notes that these pods are nominated to the node now, and no others."""
         if pods:
             self.by_node[node] = pods
         elif self.by_node.pop(node, None) is None:
@@ -236,7 +236,7 @@ class NominatedAhead:
         return ((row, self.pods(position)) for position, row in enumerate(self.rows.tolist()))
 
     def among(self, rows: BoolColumn) -> NominatedAhead:
-        """These pods on those rows only that are true."""
+        """The nominations of these pods on the rows that are true."""
         chosen = rows[self.rows]
         return NominatedAhead(
             self._pod,

@@ -80,7 +80,7 @@ class TopologyColumn:
             self._irregular.add(row)
 
     def clear(self, row: int) -> None:
-        """There is no node in the row any more."""
+        """Takes the row out of its domain: there is no node in it any more."""
         self._leave(row)
         self._irregular.discard(row)
 

@@ -49,7 +49,8 @@ class NotPlacedError(AssertionError):
 
 
 class Harness:
-    """See the module's text. `scheduler` and `cluster` are there for whatever the shortcuts do not offer."""
+    """A scheduler with its plugins on an embedded cluster, for tests. `scheduler` and `cluster` are there for whatever the
+    shortcuts do not offer."""
 
     def __init__(
         self,

@@ -73,5 +73,5 @@ def _class_of(spec: PodSpec, view: ClusterView) -> PriorityClass | None:
 
 
 def _default_class(view: ClusterView) -> PriorityClass | None:
-    """There is at most one, see `admit_class`."""
+    """The priority class of pods that name none; there is at most one, see `admit_class`."""
     return next((known for known in view.objects(PriorityClass).values() if known.global_default), None)

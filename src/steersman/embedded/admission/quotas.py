@@ -96,7 +96,7 @@ class QuotaExcess(NamedTuple):
 
 
 class QuotaLedger:
-    """See the module's text; `quota_ledger` gives that of a store."""
+    """The use of every quota of a store, kept up to date; `quota_ledger` gives the one of a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -54,7 +54,7 @@ def _with_scheduling(pod_name: str, spec: PodSpec, found: RuntimeClass) -> PodSp
 
 
 def _merged(tolerations: tuple[Toleration, ...]) -> tuple[Toleration, ...]:
-    """Without those that another one covers, the first of equal ones stays."""
+    """Tolerations without those that another one covers; the first of equal ones stays."""
     merged = list[Toleration]()
     for place, toleration in enumerate(tolerations):
         others = (*merged, *tolerations[place + 1 :])

@@ -60,7 +60,8 @@ def controller_of(pod: api.Pod) -> api.OwnerReference | None:
 
 
 def _joined(selector: Selector, other: api.LabelSelector | None) -> Selector:
-    """Both at once. An absent selector adds nothing, and neither does one that cannot be understood."""
+    """The selector that demands what both do. An absent selector adds nothing, and neither does one that cannot be
+    understood."""
     try:
         return selector.add(*(from_label_selector(other).requirements or ()))
     except InputError:

@@ -68,7 +68,7 @@ class ScaleUp:
         return [option for option in found if option is not None]
 
     def _best_zone(self, pool: NodePool) -> ScaleUpOption | None:
-        """With nodes in all zones in turn; in a single zone only if that helps no pod, as when a volume is there."""
+        """The growth with nodes in all zones in turn; in a single zone only if that helps no pod, as when a volume is there."""
         zones: tuple[str | None, ...] = (None, *pool.zones) if len(pool.zones) > 1 else (None,)
         return next((option for zone in zones if (option := self._option(pool, zone)) is not None), None)
 

@@ -114,7 +114,7 @@ class Steersman(SchedulerProcess):
 
 
 def _complete(config: Config, kubeconfig: Path) -> dict[str, Any]:
-    """With the kubeconfig, which kube-scheduler takes from nowhere else once it has a configuration file."""
+    """The configuration with the kubeconfig, which kube-scheduler takes from nowhere else once it has a configuration file."""
     given: Mapping[str, Any] = (yaml.safe_load(config.read_text()) if isinstance(config, Path) else config) or {}
     connection = {"kubeconfig": str(kubeconfig), **given.get("clientConnection", {})}
     header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
