@@ -40,6 +40,22 @@ class TestAdditions:
         assert caches.cache.nodes.log.end == rows, "no column has changed"
         caches.cache.validate_state()
 
+    @pytest.mark.parametrize(
+        "pod", [POD, POD.host_port(80), POD.anti_affinity("zone", {"app": "web"}), POD.pvc("data")]
+    )
+    def test_a_pod_that_gets_the_zone_of_its_node_keeps_its_room(self, caches: Caches, pod: PodBuilder) -> None:
+        info, other = caches.assume(pod, "n1"), caches.assume(make_pod("other").req(cpu="1"), "n1")
+        rows = caches.cache.nodes.log.end
+        caches.cache.add_pod(pod.label("topology.kubernetes.io/zone", "a").node("n1").obj())
+        record = caches.cache.get(info.uid)
+        assert record is not None
+        assert record.info.labels == {"app": "web", "topology.kubernetes.io/zone": "a"}
+        assert record.info.shape is info.shape
+        assert caches.requested("n1") == 2000
+        assert caches.cache.nodes.log.end == rows + 1, "the node is looked at again, once"
+        assert list(caches.cache.nodes.pods_on[caches.cache.nodes.rows["n1"]]) == [other.uid, info.uid]
+        caches.cache.validate_state()
+
     def test_an_assumed_pod_turns_up_on_another_node(self, caches: Caches) -> None:
         caches.assume(POD, "n1")
         caches.cache.add_pod(POD.node("n2").obj())

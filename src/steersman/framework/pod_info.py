@@ -280,6 +280,10 @@ class PodShapes:
         new = self.info(pod)
         return new.shape is old.shape and new.claims == old.claims and new.pinned_to == old.pinned_to
 
+    def relabelled(self, old: PodInfo, pod: Pod) -> PodInfo:
+        """The info of a newer version of the pod that has the `same_shape`."""
+        return PodInfo(pod, self._template(pod, old.shape))
+
     def _template(self, pod: Pod, shape: PodShape) -> PodTemplate:
         key = (id(shape), tuple(pod.metadata.labels.items()), controller_of(pod))
         known = self._templates.get(key)

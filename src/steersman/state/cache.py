@@ -264,21 +264,31 @@ class Cache:
         old = record.info
         before = old.pod
         node_name = pod.spec.node_name
-        if (
-            node_name == record.node_name
-            and self.shapes.same_shape(old, pod)
-            and pod.metadata.labels == old.labels
-            and (pod.metadata.deletion_timestamp is None) == (before.metadata.deletion_timestamp is None)
-        ):
+        if node_name != record.node_name or not self.shapes.same_shape(old, pod):
+            self._move(record, self.shapes.updated(old, pod), node_name)
+        elif pod.metadata.labels != old.labels or (pod.metadata.deletion_timestamp is None) == old.is_terminating:
+            self._relabel(record, self.shapes.relabelled(old, pod))
+        else:
             if (pod.spec.priority or 0) != old.priority or pod.metadata.annotations != before.metadata.annotations:
                 self.nodes.touch(node_name)
             elif before.status.start_time != pod.status.start_time:
                 self.nodes.touch_start(node_name)
             old.renew(pod)
-            return
-        new = self.shapes.updated(old, pod)
+
+    def _relabel(self, record: PodRecord, new: PodInfo) -> None:
+        """Other selectors match the pod from now on. That is so of most pods that are bound: the API server copies the zone of
+        the node to them."""
         try:
-            self.nodes.remove_pod(old, record.node_name)
+            self.nodes.relabel_pod(record.info, new, record.node_name)
+        except Exception:
+            self.expel_pod(new.uid)
+            raise
+        record.info = new
+
+    def _move(self, record: PodRecord, new: PodInfo, node_name: str) -> None:
+        """The pod asks for something else, or is somewhere else."""
+        try:
+            self.nodes.remove_pod(record.info, record.node_name)
             record.info = new
             record.node_name = node_name
             self.nodes.add_pod(new, node_name)

@@ -253,6 +253,20 @@ class NodeTable:
         if self.nodes[row] is None:
             self._release_if_empty(row)
 
+    def relabel_pod(self, old: PodInfo, new: PodInfo, node_name: str) -> None:
+        """The pod with other labels, or terminating: what it asks for is the same. KeyError when it is not on the node."""
+        row = self.rows[node_name]
+        if row in self._shared_rows:
+            self._own_row(row)
+        pods = self.pods_on[row]
+        self.counts.add(pods.pop(old.uid), row, -1)
+        pods[new.uid] = new
+        self.counts.add(new, row, 1)
+        if new.shape.has_affinity:
+            self.sparse.count_affinity(old, row, -1)
+            self.sparse.count_affinity(new, row, 1)
+        self.log.append(row)
+
     @contextmanager
     def without(self, pod: PodInfo, node_name: str) -> Iterator[None]:
         """The columns as if the pod were not on its node, which is alive, within the block. Afterwards everything is as before,
