@@ -141,15 +141,15 @@ class Removal:
 
     def _make_room_for(self, nominations: Nominations) -> None:
         """Leaves room for pods that are at least as important and nominated to a node: they will be there, too."""
-        rivals = nominations.ahead_of(self.pod)
-        self.spare_pods[rivals.rows] -= rivals.counts
+        nominated = nominations.ahead_of(self.pod)
+        self.spare_pods[nominated.rows] -= nominated.counts
         for resource, column in self.spare.items():
-            column[rivals.rows] -= rivals.amounts(resource)
+            column[nominated.rows] -= nominated.amounts(resource)
         for step in self.limited.values():
-            step.make_room_for(rivals)
-        for position in rivals.with_ports() if self._ports else ():
-            if any(map(self.conflicts, rivals.pods(position))):
-                self.port_taken[rivals.rows[position]] = True
+            step.make_room_for(nominated)
+        for position in nominated.with_ports() if self._ports else ():
+            if any(map(self.conflicts, nominated.pods(position))):
+                self.port_taken[nominated.rows[position]] = True
 
 
 # -- one row -----------------------------------------------------------------------------------------------------------

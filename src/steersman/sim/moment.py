@@ -14,8 +14,8 @@ from steersman import api
 from steersman.errors import InputError
 from steersman.explain import Explanation, without_cycle
 from steersman.runtime.capabilities import capabilities_of
-from steersman.sim import forking, notes
-from steersman.sim.forking import StateStamp
+from steersman.sim import forks, notes
+from steersman.sim.forks import StateStamp
 from steersman.sim.journal import Step
 from steersman.sim.object_names import pod_key
 from steersman.sim.placements import Placement, PlacementReport
@@ -37,14 +37,14 @@ class _Moment(NamedTuple):
     explanations: Mapping[str, Explanation]
 
     def is_now(self, simulation: Simulation) -> bool:
-        return self.state == forking.stamp(simulation) and self.steps == tuple(simulation._journal.steps)
+        return self.state == forks.stamp(simulation) and self.steps == tuple(simulation._journal.steps)
 
 
 def result_now(simulation: Simulation, stopped: str = "") -> Result:
     """The result of everything that was done so far; `stopped` says why a run ended early, if it did."""
     driver, recorder = simulation._driver, simulation._recorder
     placements = _placements(simulation)
-    moment = _Moment(tuple(simulation._journal.steps), forking.stamp(simulation), placements, {**recorder.explanations})
+    moment = _Moment(tuple(simulation._journal.steps), forks.stamp(simulation), placements, {**recorder.explanations})
     return Result(
         placements,
         utilisation(driver.scheduler.cache.nodes),
@@ -105,9 +105,9 @@ def _explain(simulation: Simulation, key: str, moment: _Moment) -> Explanation:
 
 def _repeated(simulation: Simulation, moment: _Moment, key: str) -> Simulation:
     """Another simulation to which the same was done, up to that moment, and which watched the pod."""
-    again = _repeated_from_origin(simulation, moment, key) or forking.done_again(simulation, moment.steps, [key])
+    again = _repeated_from_origin(simulation, moment, key) or forks.done_again(simulation, moment.steps, [key])
     if _placements(again).get(key) != moment.placements[key]:
-        raise SimulationError(f"pod {key} {forking.NOT_REPEATABLE}")
+        raise SimulationError(f"pod {key} {forks.NOT_REPEATABLE}")
     return again
 
 
@@ -115,7 +115,7 @@ def _repeated_from_origin(simulation: Simulation, moment: _Moment, key: str) -> 
     """Another simulation, made of the origin of this fork: only what was done to the fork is done again. None if the origin
     has changed, or the pod was placed before the fork."""
     origin = None if simulation._origin is None else simulation._origin()
-    if origin is None or simulation._forked_at is None or forking.stamp(origin) != simulation._forked_at:
+    if origin is None or simulation._forked_at is None or forks.stamp(origin) != simulation._forked_at:
         return None
     before = simulation._forked_at.steps
     if moment.steps[:before] != tuple(origin._journal.steps):

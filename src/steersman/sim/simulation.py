@@ -37,11 +37,11 @@ from steersman.kubelets import (
     load_policy,
     uncordon,
 )
-from steersman.sim import changes, forking, sources
+from steersman.sim import changes, forks, sources
 from steersman.sim.configuration import Configuration, load_configuration
 from steersman.sim.driver import Driver
 from steersman.sim.extenders import real_time_extenders
-from steersman.sim.forking import StateStamp
+from steersman.sim.forks import StateStamp
 from steersman.sim.intake import Intake
 from steersman.sim.journal import Journal, Step
 from steersman.sim.moment import result_now
@@ -70,7 +70,7 @@ class SimulationSetup(NamedTuple):
 
     def made(self) -> Simulation:
         """Another simulation, to which nothing was done yet."""
-        return forking.made(Simulation, self)
+        return forks.made(Simulation, self)
 
 
 @copied_attributes(_finalizer=no_value, _origin=no_value, _forked_at=no_value)
@@ -375,8 +375,8 @@ class Simulation:
         wait for a permission, and for plugins that hold what cannot be copied, a fork is made by doing everything again, which
         takes as long as it took. Raises `SimulationError` where that leads somewhere else.
         """
-        made = cast("Self", forking.copied(self))
-        made._origin, made._forked_at = ref(self), forking.stamp(self)
+        made = cast("Self", forks.copied(self))
+        made._origin, made._forked_at = ref(self), forks.stamp(self)
         made._finalizer = finalize(made, made._driver.close)
         return made
 
@@ -386,7 +386,7 @@ class Simulation:
         A fork is no fork of its origin any more. Raises `SimulationError` once chance may have had a say: after a run or
         another event, and where a policy or annotations tell the kubelets about pods that came with a node.
         """
-        forking.reseed(self, seed)
+        forks.reseed(self, seed)
         return self
 
     def commit(self) -> None:
@@ -395,11 +395,11 @@ class Simulation:
         Raises `SimulationError` if the other one has changed since it was forked, or is gone. Read `cluster` of the other one
         again afterwards: the store is another one.
         """
-        forking.commit(self)
+        forks.commit(self)
 
     def revert(self) -> None:
         """Becomes again what the simulation is that this one is a fork of. Raises `SimulationError` if that is gone."""
-        forking.revert(self)
+        forks.revert(self)
 
     def _repr_html_(self) -> str:
         from steersman.sim.notebook import simulation_html
@@ -423,7 +423,7 @@ class Simulation:
         return self.fork()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return forking.pickled(self)
+        return forks.pickled(self)
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
