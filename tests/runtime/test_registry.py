@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -110,6 +111,17 @@ class TestFiles:
     def test_a_file_that_raises_when_it_is_run(self, tmp_path: Path) -> None:
         with pytest.raises(PluginError, match=r"plugins\.py: ZeroDivisionError: division by zero"):
             default_registry().add_file(file(tmp_path, "1 / 0"))
+
+    def test_a_file_that_was_changed_within_a_second_is_read_anew(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Also where Python keeps byte code, which knows the second of the change and the size, and both are the same."""
+        monkeypatch.setattr(sys, "dont_write_bytecode", False)
+        for name in ("Cheap", "Quick"):
+            changed = file(tmp_path, CHEAP.replace("Cheap", name))
+            os.utime(changed, (1_700_000_000, 1_700_000_000))
+            assert default_registry().add_file(changed) == [name, "Near"]
+        assert list(tmp_path.iterdir()) == [changed]
 
     def test_two_files_with_one_plugin_name(self, tmp_path: Path) -> None:
         registry = default_registry()

@@ -13,9 +13,10 @@ import inspect
 import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from steersman.framework import plugin as points
 from steersman.framework.handle import Handle
@@ -137,11 +138,26 @@ def _origin(entry: EntryPoint) -> str:
     return f"entry point {entry.name} = {entry.value}"
 
 
+class _FreshSource(SourceFileLoader):
+    """Compiles a file whenever it is loaded, and leaves nothing beside it.
+
+    Python tells byte code that is out of date by the second of the last change and by the size: a plugin that is edited and
+    loaded again within a second might be the old one.
+    """
+
+    def get_code(self, fullname: str) -> CodeType:
+        code: CodeType = self.source_to_code(self.get_data(self.path), self.path)
+        return code
+
+
 def load_module(path: Path) -> ModuleType:
     """Runs a Python file as a module of its own."""
-    spec = importlib.util.spec_from_file_location(f"steersman_plugin_{path.stem}", path)
+    name = f"steersman_plugin_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise PluginError(f"{path}: not a Python file that can be read")
+    if isinstance(spec.loader, SourceFileLoader):
+        spec.loader = _FreshSource(name, str(path))
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     try:
