@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import gc
 import threading
+from functools import partial
 from typing import Any
 from weakref import ref
 
@@ -16,6 +17,7 @@ from tests.sim.busy_clusters import Action, actions, busy_cluster, described, fi
 from tests.sim.clusters import a_pod, nodes, pods
 from tests.sim.test_binding_that_waits import AsksForTime, TakesTime
 
+from steersman import api
 from steersman.framework import NodeInfo, PodInfo, ScorePlugin
 from steersman.sim import Progress, Simulation, SimulationError
 
@@ -203,6 +205,23 @@ def test_a_fork_that_is_dropped_leaves_nothing_behind() -> None:
     del fork
     gc.collect()
     assert [target() for target in gone] == [None, None, None]
+
+
+def test_a_simulation_that_a_listener_of_its_cluster_refers_to_can_be_dropped() -> None:
+    origin = busy_cluster()
+    gone = list[ref[Simulation]]()
+    for simulation in (origin.fork(), Simulation.load(nodes("n1"))):
+        simulation.cluster.subscribe(partial(_look_at, simulation), (api.Pod,))
+        simulation.add(a_pod("web").obj())
+        simulation.run(until=20)
+        gone.append(ref(simulation))
+    del simulation
+    gc.collect()
+    assert [target() for target in gone] == [None, None]
+
+
+def _look_at(simulation: Simulation, *_: object) -> None:
+    assert simulation.now <= 20
 
 
 def test_an_origin_that_is_dropped_is_not_held_by_its_forks() -> None:

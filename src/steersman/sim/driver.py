@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Final
+from weakref import finalize
 
 from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.assembly.scheduler import Preview
@@ -190,6 +191,11 @@ class Driver:
     def close(self) -> None:
         """Ends binding cycles that still wait."""
         self._tasks.close()
+
+    def closed_with(self, owner: object) -> finalize[..., object]:
+        """Closes the driver when `owner` is dropped. Holds the tasks alone: a listener of the cluster may refer to the owner,
+        which would live for ever if this held the cluster."""
+        return finalize(owner, self._tasks.close)
 
     # -- inside ------------------------------------------------------------------------------------------------------
 

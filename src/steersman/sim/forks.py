@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from weakref import finalize, ref
+from weakref import ref
 
 import msgspec
 
@@ -172,7 +172,7 @@ def _become(simulation: Simulation, other: Simulation) -> None:
     origin, forked_at = simulation._origin, simulation._forked_at
     simulation.__dict__.update(other.__dict__)
     simulation._origin, simulation._forked_at = origin, forked_at
-    simulation._finalizer = finalize(simulation, simulation._driver.close)
+    simulation._finalizer = simulation._driver.closed_with(simulation)
 
 
 # -- other processes ---------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, BinaryIO, Final, NamedTuple, Self, cast
-from weakref import finalize, ref
+from weakref import ref
 
 import msgspec
 
@@ -108,7 +108,7 @@ class Simulation:
         self._origin: ref[Simulation] | None = None
         self._forked_at: StateStamp | None = None
         # A simulation that is dropped without `close` leaves no task behind, nor the event loop that runs it.
-        self._finalizer = finalize(self, self._driver.close)
+        self._finalizer = self._driver.closed_with(self)
 
     @classmethod
     def load(
@@ -377,7 +377,7 @@ class Simulation:
         """
         made = cast("Self", forks.copied(self))
         made._origin, made._forked_at = ref(self), forks.stamp(self)
-        made._finalizer = finalize(made, made._driver.close)
+        made._finalizer = made._driver.closed_with(made)
         return made
 
     def reseed(self, seed: int) -> Self:
