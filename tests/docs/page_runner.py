@@ -14,6 +14,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -26,7 +27,9 @@ TIMEOUT = 120.0
 WIDTH = {"STEERSMAN_WIDTH": "80"}
 #: What a page may run here: nothing that changes the machine of whoever runs the tests.
 PROGRAMS = ("steersman", "sed")
-_NEEDS_A_SHELL = re.compile(r"[|<>&;$`]")
+#: A command without anything for the shell, and where the shell begins: `> file`, `2>&1`, `| head -3`, `|| true`.
+_PLAIN = re.compile(r"""(?:[^\s'"|<>&;$`\\*?~#]|'[^']*'|"[^"$`\\]*"|\s(?!\s*\d?[|<>&;]))*""")
+_SHELL = re.compile(r"\s*(?:\d?[|<>&;]|$)")
 
 
 class Done(NamedTuple):
@@ -89,19 +92,35 @@ _CALL_TESTS = "\nfor _name, _value in list(globals().items()):\n    _name.starts
 
 
 class SteersmanOfTheClone:
-    """In this process, unless a command needs a shell."""
+    """Runs `steersman` in this process, also where a shell takes what it prints; starts a process for everything else."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._shell = InstalledSteersman(folder, Path(sys.executable).parent, {})
         self._names: dict[str, object] = {"__name__": "page"}
 
     def command(self, text: str) -> Done:
-        if _NEEDS_A_SHELL.search(text) or not text.startswith("steersman "):
-            return self._shell.command(text)
+        plain = _PLAIN.match(text)
+        program = plain.group() if plain is not None else ""
+        rest = text.removeprefix(program)
+        is_one_stream = not re.match(r"\s*2>", rest)  # in which order both would come, only the process itself can tell
+        if not (program.startswith("steersman ") and _SHELL.match(rest) and is_one_stream and "steersman" not in rest):
+            return self._in_a_shell(text)
         with contextlib.chdir(self._folder):
-            done = CliRunner().invoke(main, shlex.split(text)[1:], env=WIDTH)
-        return Done(done.exit_code, done.stdout, done.stderr)
+            done = CliRunner().invoke(main, shlex.split(program)[1:], env=WIDTH)
+        ended = Done(done.exit_code, done.stdout, done.stderr)
+        return self._repeated(ended, rest) if rest else ended
+
+    def _repeated(self, ended: Done, rest: str) -> Done:
+        """What a shell makes of a command that has ended, such as `| head -3`: a function says what the command said."""
+        with tempfile.TemporaryDirectory() as kept:
+            printed, errors = Path(kept, "printed"), Path(kept, "errors")
+            printed.write_text(ended.printed, encoding="utf-8")
+            errors.write_text(ended.errors, encoding="utf-8")
+            function = f"repeat() {{ cat {printed}; cat {errors} >&2; return {ended.code}; }}"
+            return self._in_a_shell(f"{function}\nrepeat {rest}")
+
+    def _in_a_shell(self, text: str) -> Done:
+        return InstalledSteersman(self._folder, Path(sys.executable).parent, {}).command(text)
 
     def python(self, text: str) -> Done:
         printed, known = io.StringIO(), set(sys.modules)

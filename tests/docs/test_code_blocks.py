@@ -19,6 +19,8 @@ PAGES = pages()
 WITH_PROGRAMS = [page for page in PAGES if any(block.is_run for block in code_blocks(page))]
 #: What a new user meets first is also tried as pip installs it; `make e2e` tries the other pages so.
 AS_INSTALLED = [page for page in WITH_PROGRAMS if page in ("README.md", "docs/tutorial.md", "docs/how-to/simulate.md")]
+#: Half a minute of one core: only `make e2e` runs it, and tests/examples/test_node_pools_example.py a part of its input.
+LONG = "examples/node_pools/README.md"
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> InstalledProgram:
     return installed_program(tmp_path_factory.mktemp("installed"))
 
 
-@pytest.mark.parametrize("page", WITH_PROGRAMS)
+@pytest.mark.parametrize("page", [page for page in WITH_PROGRAMS if page != LONG])
 def test_the_blocks_of_a_page_run_from_the_clone(page: str, tmp_path: Path) -> None:
     if page.startswith("examples/"):
         shutil.copytree(ROOT / "examples", tmp_path, dirs_exist_ok=True)
@@ -58,6 +60,7 @@ def test_configurations_and_manifests_can_be_read(page: str) -> None:
 
 def test_the_first_pages_are_among_those_that_are_run() -> None:
     assert AS_INSTALLED == ["README.md", "docs/how-to/simulate.md", "docs/tutorial.md"]
+    assert LONG in WITH_PROGRAMS
     assert all(
         block.language in (*RUNNABLE, "text", "yaml", "toml", "json", "")
         for page in PAGES

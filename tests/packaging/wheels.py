@@ -38,6 +38,7 @@ class InstalledProgram(NamedTuple):
 def installed_program(folder: Path) -> InstalledProgram:
     """What is there after `pip install`, without a second environment: dependencies are those of the tests."""
     site = unpacked_wheel(folder)
+    subprocess.run([sys.executable, "-m", "compileall", "-q", str(site)], check=True)  # as pip does
     program = folder / "bin" / "steersman"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m steersman "$@"\n')
@@ -46,8 +47,8 @@ def installed_program(folder: Path) -> InstalledProgram:
 
 
 def environment_of(site: Path) -> dict[str, str]:
-    """In which `import steersman` finds the unpacked wheel, before the clone."""
-    return {**os.environ, "PYTHONPATH": str(site)}
+    """In which `import steersman` finds the unpacked wheel, before the clone, and leaves it as it is."""
+    return {**os.environ, "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def run_installed(site: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
