@@ -48,6 +48,14 @@ SMALL_BOUNDS = {
 LEFT_BEHIND = 2_500
 
 
+@pytest.fixture(autouse=True)
+def frozen_past() -> Iterator[None]:
+    """Collections look at what a test makes, and not at everything that the tests before it left."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture
 def cluster() -> Iterator[ChangingCluster]:
     with ExitStack() as stack:
