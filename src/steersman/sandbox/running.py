@@ -139,7 +139,7 @@ async def _running(
     DefaultObjects(store, catalog, credentials.certificate.chain.decode(), port)
     customs = CustomResources(store, catalog)
     events = EventObjects(store, timers)
-    async with asyncio.TaskGroup() as group:
+    async with _closing(sockets), asyncio.TaskGroup() as group:
         tasks = _Tasks(group)
         tasks.create_task(keep_collections_short(store), name="keep garbage collections short")
         _start_cluster(store, timers, events, errors, options, tasks)
@@ -194,6 +194,16 @@ def _sockets(options: SandboxOptions, data: ClusterData | None) -> Sequence[sock
         except OSError:
             logger.warning("port %d of the last run is not free: another one is used", data.port)
     return bound_sockets(Listen(options.bind_address, options.port))
+
+
+@asynccontextmanager
+async def _closing(sockets: Sequence[socket.socket]) -> AsyncIterator[None]:
+    """Closes them at the end of the block, also where no server has come to listen on them."""
+    try:
+        yield
+    finally:
+        for bound in sockets:
+            bound.close()
 
 
 def _store(clock: ScaledClock, restored: RestoredCluster | None) -> Store:
