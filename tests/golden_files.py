@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the golden bundles are: beside the checkout during development, a vendored subset in the repository otherwise."""
+"""The golden bundles of the repository; `make conformance` compares the whole corpus where it is checked out beside it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-_REPOSITORY = Path(__file__).resolve().parent.parent
-_DIRECTORIES = (_REPOSITORY.parent / "shared" / "golden", _REPOSITORY / "tests" / "golden")
+_FOLDER = Path(__file__).resolve().parent / "golden"
 
 
 def golden(name: str) -> Path:
     """The path of the bundle `name`."""
-    for directory in _DIRECTORIES:
-        if (directory / name).is_file():
-            return directory / name
-    raise FileNotFoundError(f"no golden bundle {name} in {' or '.join(map(str, _DIRECTORIES))}")
+    return _FOLDER / name
 
 
 def golden_lines(name: str) -> Iterator[dict[str, Any]]:
