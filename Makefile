@@ -36,7 +36,7 @@ RAY_STAMP := $(RAY)/.installed
 MCP := .venv-mcp
 MCP_STAMP := $(MCP)/.installed
 
-.PHONY: run test check fixes-check docs web web-check web-pictures bench bench-sandbox bench-web report-picture race shadow-check conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
+.PHONY: run test properties check fixes-check docs web web-check web-pictures bench bench-sandbox bench-web report-picture race shadow-check conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
 
 install: $(STAMP)
 
@@ -78,6 +78,10 @@ run: $(STAMP)
 # A worker per core; one that is done takes tests over from another.
 test: $(STAMP)
 	$(PY) -m pytest -n auto --dist worksteal
+
+# Property tests alone, each with so many times the examples of `make test`: make properties EXAMPLES=20 looks for longer.
+properties: $(STAMP)
+	STEERSMAN_EXAMPLES=$(or $(EXAMPLES),4) $(PY) -m pytest -n auto --dist worksteal -m hypothesis $(TESTS)
 
 check: $(STAMP)
 	$(VENV)/bin/ruff check .

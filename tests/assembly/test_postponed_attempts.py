@@ -7,8 +7,9 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.equivalence.examples import examples
 
 from steersman import api
 from steersman.assembly import Scheduler, SchedulerOptions
@@ -123,7 +124,7 @@ claims = st.lists(
 )
 
 
-@settings(max_examples=60)
+@examples(30)
 @given(st.lists(claims, min_size=1, max_size=5))
 def test_pods_end_up_where_they_would_without_postponing(pods: list[list[tuple[int, str]]]) -> None:
     outcomes = []

@@ -7,9 +7,10 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.binding.cluster import Cluster, Point
+from tests.equivalence.examples import examples
 
 from steersman import api
 from steersman.binding.guarded import Guarded
@@ -168,7 +169,7 @@ def test_one_fault_at_one_point_leaves_nothing_behind(point: Point, fault: Fault
         st.tuples(st.sampled_from(PODS), st.sampled_from(list(Point))), st.sampled_from(FAULTS), max_size=8
     ),
 )
-@settings(max_examples=40, deadline=None)
+@examples(20)
 def test_any_number_of_faults_leaves_nothing_behind(plan: dict[tuple[str, Point], Fault]) -> None:
     injection = Injection(dict(plan))
     for name in PODS:

@@ -6,8 +6,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from tests.cli.commands import refused, steersman
 from tests.perf.workload_texts import CREATE_NODES, MEASURED_PODS, test_case, write
+
+pytestmark = pytest.mark.usefixtures("frozen_past")
 
 WORKLOADS = [
     {"name": "quick", "threshold": 0.001, "labels": ["short"]},

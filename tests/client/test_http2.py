@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from tests.client.http2_peer import (
     ACK,
@@ -37,6 +36,7 @@ from tests.client.http2_peer import (
     turn,
 )
 from tests.client.serving import run
+from tests.equivalence.examples import examples
 
 from steersman.client import http2
 from steersman.client.http2 import MOST_STREAMS, Http2Answer, Http2Connection
@@ -136,7 +136,7 @@ ANSWERS = answer(1, b"first", 201) + frame(PING, 0, 0, b"12345678") + answer(3, 
 
 
 @given(st.lists(st.integers(min_value=0, max_value=len(ANSWERS)), max_size=8))
-@hypothesis_settings(max_examples=60, deadline=None)
+@examples(60)
 def test_answers_are_the_same_wherever_they_are_cut(cuts: list[int]) -> None:
     async def script(connection: Http2Connection, wire: Wire) -> None:
         asked = [ask(connection), ask(connection)]
@@ -149,7 +149,7 @@ def test_answers_are_the_same_wherever_they_are_cut(cuts: list[int]) -> None:
 
 
 @given(st.binary(max_size=300), st.booleans())
-@hypothesis_settings(max_examples=200, deadline=None)
+@examples(200)
 def test_whatever_comes_a_request_gets_an_answer_or_a_failure(data: bytes, begins_well: bool) -> None:
     async def script(connection: Http2Connection, wire: Wire) -> None:
         asked = ask(connection)

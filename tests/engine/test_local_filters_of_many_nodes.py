@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.test_local_filters import PROFILE
+from tests.equivalence.examples import examples
 
 from steersman.clock import ManualClock
 from steersman.conformance.setting import Setting
@@ -54,7 +55,7 @@ def settings_with_nominations(draw: st.DrawFn) -> tuple[Setting, Nominations]:
     return setting, nominated
 
 
-@settings(max_examples=150, deadline=None)
+@examples(60)
 @given(settings_with_nominations(), pods("waiting"))
 def test_of_many_nodes_the_same_is_said_as_of_each(made: tuple[Setting, Nominations], waiting: PodBuilder) -> None:
     setting, nominated = made

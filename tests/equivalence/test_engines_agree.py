@@ -67,13 +67,13 @@ def agree(cluster: Cluster, waiting: Sequence[PodInfo]) -> None:
     cluster.columnar.validate_state()
 
 
-@examples(60)
+@examples(30)
 @given(beginnings, stories, waiting)
 def test_with_the_default_profile(beginning: list[Event], story: list[Event], pods: list[Calls]) -> None:
     check(beginning, story, pods)
 
 
-@examples(40)
+@examples(20)
 @given(configurations, beginnings, stories, waiting)
 def test_with_other_profiles(
     configuration: Mapping[str, Any], beginning: list[Event], story: list[Event], pods: list[Calls]
@@ -81,13 +81,13 @@ def test_with_other_profiles(
     check(beginning, story, pods, configuration)
 
 
-@examples(15)
+@examples(10)
 @given(beginnings, bulk_stories, waiting)
 def test_when_many_nodes_come_and_go(beginning: list[Event], story: list[Event], pods: list[Calls]) -> None:
     check(beginning, story, pods)
 
 
-@examples(30)
+@examples(20)
 @given(beginnings, stories, waiting)
 def test_when_changed_rows_are_evaluated_together(
     beginning: list[Event], story: list[Event], pods: list[Calls]
@@ -96,7 +96,7 @@ def test_when_changed_rows_are_evaluated_together(
         check(beginning, story, pods)
 
 
-@examples(60)
+@examples(20)
 @given(beginnings, st.lists(happenings.nominating_events, min_size=5, max_size=15), mostly_modest)
 def test_when_many_pods_are_nominated(beginning: list[Event], story: list[Event], pods: list[Calls]) -> None:
     with patch("steersman.engine.nominated_pods.FEW", 0):
@@ -111,7 +111,7 @@ def test_with_plugins_from_elsewhere(
     check(beginning, story, pods, plugins=plugins)
 
 
-@examples(60)
+@examples(20)
 @given(beginnings, stories, waiting)
 def test_when_nothing_is_kept_that_nobody_refers_to(
     beginning: list[Event], story: list[Event], pods: list[Calls]

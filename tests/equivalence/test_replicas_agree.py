@@ -81,7 +81,7 @@ def together(driven: Driver) -> Outcome:
     return outcome(driven, decisions)
 
 
-@examples(60)
+@examples(30)
 @given(clusters, groups)
 def test_replicas_get_the_same_nodes(nodes: list[Calls], pods: list[tuple[Calls, int]]) -> None:
     assert together(driver(nodes, pods)) == one_by_one(driver(nodes, pods)) == evaluated(driver(nodes, pods))

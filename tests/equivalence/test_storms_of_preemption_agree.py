@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.equivalence.examples import examples
 
 from steersman import Simulation, api
 from steersman.assembly import scheduler
@@ -36,6 +37,7 @@ def with_grace_period(pod: api.Pod, seconds: int) -> api.Pod:
     return msgspec.structs.replace(pod, spec=spec)
 
 
+@examples(25)
 @given(st.integers(0, 1 << 30))
 def test_placements_victims_and_attempts_are_the_same(seed: int) -> None:
     indexed = Simulation.load(*storm(seed), seed=1).run(until=600)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import time
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.equivalence.examples import examples
 
 from steersman import api
 from steersman.cel import CelError, DeviceInput, Version, compile_device_selector
@@ -108,7 +109,7 @@ def outcome(expression: str) -> bool | str:
     return matches
 
 
-@settings(max_examples=400)
+@examples(150)
 @given(EXPRESSIONS)
 @example(f"isQuantity('{'0' * 3000}x')")
 @example(f"'{'a' * 3000}'.findAll('a*b|a').size() == 1")
@@ -223,7 +224,7 @@ CLAIMS = st.builds(
 )
 
 
-@settings(max_examples=150)
+@examples(60)
 @given(CLAIMS, st.lists(SLICES, max_size=3), SELECTORS)
 def test_every_claim_has_an_outcome_soon(
     claim: api.ResourceClaim, slices: list[api.ResourceSlice], of_class: tuple[api.DeviceSelector, ...]

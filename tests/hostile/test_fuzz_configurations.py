@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.equivalence.examples import examples
 from tests.hostile.json_values import DEEP, LONG, TEXTS, VALUES, damaged, nearly
 
 from steersman import config
@@ -65,14 +66,14 @@ def read(text: str) -> None:
     config.diff(found, config.default_configuration())
 
 
-@settings(max_examples=200)
+@examples(100)
 @given(damaged(DOCUMENTS))
 @example(f'{{"apiVersion": "kubescheduler.config.k8s.io/v1", "parallelism": {LONG}}}'.encode())
 def test_json_is_a_configuration_or_refused(text: bytes) -> None:
     read(text.decode("utf-8", "replace"))
 
 
-@settings(max_examples=200)
+@examples(100)
 @given(DOCUMENTS, st.booleans())
 def test_yaml_is_a_configuration_or_refused(document: Any, flow: bool) -> None:
     read(yaml.safe_dump(document, default_flow_style=flow, allow_unicode=True))

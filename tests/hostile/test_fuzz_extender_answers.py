@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.equivalence.examples import examples
 from tests.extenders.server import serve, world
 from tests.hostile.json_values import DEEP, LONG, TEXTS, VALUES, damaged, nearly
 
@@ -65,7 +66,7 @@ async def placed(filtered: bytes, scored: bytes, ignorable: bool) -> tuple[str, 
         return node, cluster.writer.failures[0].reason if cluster.writer.failures else ""
 
 
-@settings(max_examples=60)
+@examples(40)
 @given(damaged(FILTERED), damaged(SCORED), st.booleans())
 @example(b'{"NodeNames": ["n1\xff"]}', b"[]", False)
 @example(b'{"NodeNames": ["n1"], "FailedNodes": {"n2": "\xff\xfe"}}', b"[]", False)

@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.client.serving import run
+from tests.equivalence.examples import examples
 
 from steersman.client import ApiError, Connection, ConnectionFailed, http_transport
 from steersman.client.foreign_input import LineAssembler, LineTooLong
@@ -83,7 +84,7 @@ INTERIM_WITHOUT_END = b"HTTP/1.1 100 Continue\r\n\r\n" * 5000
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(http_answers(), st.integers(1, 400))
 @example(CHUNKED + b"-5\r\nhello\r\n", 400)
 @example(CHUNKED + b"-2\r\n" + b"x" * 50, 400)
@@ -147,7 +148,7 @@ async def sending(data: bytes) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(http_answers())
 @example(INTERIM_WITHOUT_END)
 @example(CHUNKED + b"-2\r\n" + b"x" * 50)

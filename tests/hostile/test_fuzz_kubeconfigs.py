@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.equivalence.examples import examples
 from tests.hostile.json_values import DEEP, LONG, TEXTS, VALUES, damaged
 
 from steersman.client import ClusterChoice, Connection, connect, http_transport
@@ -130,7 +131,7 @@ def whole(**parts: Any) -> bytes:
     return json.dumps(document).encode()
 
 
-@settings(max_examples=300)
+@examples(150)
 @given(damaged(kubeconfigs()))
 @example(whole(token="a\r\nX-Evil: 1"))
 @example(whole(**{"as": "me", "as-user-extra": {"a/b c\r\n": ["x"]}}))

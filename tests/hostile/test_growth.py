@@ -19,6 +19,8 @@ from benchmarks.growth_by_templates import ChangingCluster
 
 from steersman.framework.pod_info import PodShape
 
+pytestmark = pytest.mark.usefixtures("frozen_past")
+
 NODES = 60
 WAVE = 60
 
@@ -46,14 +48,6 @@ SMALL_BOUNDS = {
 
 #: Bytes that a template may leave behind: entries of caches that others share, as that of parsed quantities.
 LEFT_BEHIND = 2_500
-
-
-@pytest.fixture(autouse=True)
-def frozen_past() -> Iterator[None]:
-    """Collections look at what a test makes, and not at everything that the tests before it left."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.equivalence.examples import examples
 from tests.kubelets.kubelet_world import KubeletWorld
 
 from steersman import api
@@ -179,7 +180,7 @@ def _seen(pod: api.Pod) -> object:
 # -- what must hold ----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=250)
+@examples(100)
 @given(stories)
 def test_what_kubelets_write_is_a_legal_history(story: Story) -> None:
     world = World(story, keeps_documents=True)
@@ -190,7 +191,7 @@ def test_what_kubelets_write_is_a_legal_history(story: Story) -> None:
         assert pod.metadata.deletion_timestamp is None
 
 
-@settings(max_examples=150)
+@examples(75)
 @given(stories)
 def test_a_store_without_documents_goes_the_same_way(story: Story) -> None:
     documented, plain = World(story, keeps_documents=True), World(story, keeps_documents=False)

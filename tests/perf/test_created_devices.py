@@ -22,6 +22,8 @@ from steersman.perf.operations import (
 from steersman.perf.preparation import NO_DEVICES, obstacle
 from steersman.perf.templates import Templates
 
+pytestmark = pytest.mark.usefixtures("frozen_past")
+
 CLASS = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: test-class}\n"
 REQUEST = "{devices: {requests: [{name: r, exactly: {deviceClassName: test-class}}]}}"
 CLAIM = f"apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {{generateName: c-}}\nspec: {REQUEST}\n"

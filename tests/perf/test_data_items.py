@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from tests.perf.workload_texts import CREATE_NODES, MEASURED_PODS, outcome_of, test_case, write
@@ -14,41 +14,46 @@ from steersman.errors import InputError
 from steersman.perf import write_data_items
 
 
-def written(folder: Path, **workload: Any) -> tuple[str, dict[str, Any]]:
+class Written(NamedTuple):
+    """A file of data items: its name, and what is in it."""
+
+    name: str
+    document: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    folder = tmp_path_factory.mktemp("measured")
     topic = folder / "misc"
     topic.mkdir()
-    case = test_case(CREATE_NODES, MEASURED_PODS, workloads=[{"name": "small", **workload}])
+    case = test_case(CREATE_NODES, MEASURED_PODS, workloads=[{"name": "small", "threshold": 7}])
     (file,) = write_data_items([outcome_of(write(topic, case))], str(folder / "out"), now=0.0)
-    document: dict[str, Any] = json.loads(Path(file).read_text())
-    return Path(file).name, document
+    return Written(Path(file).name, json.loads(Path(file).read_text()))
 
 
 def items_of(document: dict[str, Any], metric: str) -> list[dict[str, Any]]:
     return [item for item in document["dataItems"] if item["labels"]["Metric"] == metric]
 
 
-def test_a_file_is_named_by_its_topic_and_time(tmp_path: Path) -> None:
-    name, document = written(tmp_path)
-    assert name == "BenchmarkPerfScheduling_benchmark_misc_1970-01-01T00:00:00Z.json"
-    assert document["version"] == "v1"
+def test_a_file_is_named_by_its_topic_and_time(written: Written) -> None:
+    assert written.name == "BenchmarkPerfScheduling_benchmark_misc_1970-01-01T00:00:00Z.json"
+    assert written.document["version"] == "v1"
 
 
-def test_throughput_comes_with_percentiles_and_threshold(tmp_path: Path) -> None:
-    _, document = written(tmp_path, threshold=7)
-    (item,) = items_of(document, "SchedulingThroughput")
+def test_throughput_comes_with_percentiles_and_threshold(written: Written) -> None:
+    (item,) = items_of(written.document, "SchedulingThroughput")
     assert item["unit"] == "pods/s"
     assert item["labels"]["Name"] == "BenchmarkPerfScheduling/Case/small/namespace-1"
     assert set(item["data"]) == {"Average", "Perc50", "Perc90", "Perc95", "Perc99", "AverageThreshold"}
     assert item["data"]["AverageThreshold"] == 7
 
 
-def test_latencies_are_told_apart_by_labels_and_all_items_have_all_labels(tmp_path: Path) -> None:
-    _, document = written(tmp_path)
-    points = items_of(document, "scheduler_framework_extension_point_duration_seconds")
+def test_latencies_are_told_apart_by_labels_and_all_items_have_all_labels(written: Written) -> None:
+    points = items_of(written.document, "scheduler_framework_extension_point_duration_seconds")
     assert {item["labels"]["extension_point"] for item in points} >= {"Filter", "Score"}
-    (throughput,) = items_of(document, "SchedulingThroughput")
+    (throughput,) = items_of(written.document, "SchedulingThroughput")
     assert throughput["labels"]["extension_point"] == "not applicable"
-    assert len({tuple(item["labels"]) for item in document["dataItems"]}) == 1
+    assert len({tuple(item["labels"]) for item in written.document["dataItems"]}) == 1
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from steersman.client.events import Event
 from steersman.errors import InputError
 from steersman.perf.operations import CreatePods, StartCollectingMetrics, StopCollectingMetrics
 
+pytestmark = pytest.mark.usefixtures("frozen_past")
+
 START = StartCollectingMetrics(opcode="startCollectingMetrics", name="some", namespaces=("a",))
 STOP = StopCollectingMetrics(opcode="stopCollectingMetrics")
 

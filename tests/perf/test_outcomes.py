@@ -11,6 +11,8 @@ from tests.perf.workload_texts import CREATE_NODES, MEASURED_PODS, outcome_of, p
 from steersman.errors import InputError
 from steersman.perf import WorkloadVerdict
 
+pytestmark = pytest.mark.usefixtures("frozen_past")
+
 
 def test_a_workload_is_measured_and_compared_with_its_threshold(tmp_path: Path) -> None:
     workloads = [{"name": "small", "threshold": 0.5, "params": {"n": 6}}]

@@ -13,6 +13,8 @@ from steersman.perf import WorkloadError, WorkloadVerdict
 from steersman.perf.operations import CreatePods
 from steersman.perf.uncached_check import UncachedCheck
 
+pytestmark = pytest.mark.usefixtures("frozen_past")
+
 SPREAD = """topologySpreadConstraints:
   - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {}}"""
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from unittest import mock
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.equivalence.examples import examples
 from tests.preemption.clusters import NOW, PROFILE, PreemptionCluster
 
 from steersman import api
@@ -174,13 +175,13 @@ class RepeatedSearch:
         return self._bounds[nodes]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(60)
 @given(st.data())
 def test_every_search_finds_the_same(data: st.DataObject) -> None:
     tell_a_story(data, SOLITARY)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(40)
 @given(st.data())
 def test_every_search_finds_the_same_when_rows_are_sorted_out_by_sums(data: st.DataObject) -> None:
     with mock.patch.object(reprieve, "MANY_ROWS", 2):

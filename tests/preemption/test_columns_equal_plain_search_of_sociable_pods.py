@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from unittest import mock
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.equivalence.examples import examples
 from tests.preemption.clusters import PreemptionCluster
 from tests.preemption.test_columns_equal_plain_search import (
     Cast,
@@ -81,13 +82,13 @@ def sociable_preemptors(draw: st.DrawFn) -> PodBuilder:
 SOCIABLE = Cast(placed_nodes, existing_pods, sociable_preemptors)
 
 
-@settings(max_examples=120, deadline=None)
+@examples(40)
 @given(st.data())
 def test_every_search_finds_the_same(data: st.DataObject) -> None:
     tell_a_story(data, SOCIABLE)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(15)
 @given(st.data())
 def test_every_search_finds_the_same_when_rows_are_sorted_out_by_sums(data: st.DataObject) -> None:
     with mock.patch.object(reprieve, "MANY_ROWS", 2):

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import hypothesis.strategies as st
-from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.equivalence.examples import search
 from tests.queue import plain_queue
 from tests.queue.plain_queue import PlainPod, PlainQueue
 
@@ -204,4 +204,4 @@ def assert_same(queued: QueuedPodInfo, plain: PlainPod) -> None:
 
 
 TestQueueAgainstModel = QueueAgainstModel.TestCase
-TestQueueAgainstModel.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
+TestQueueAgainstModel.settings = search(60, stateful_step_count=60)

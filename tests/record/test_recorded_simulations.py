@@ -13,8 +13,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.equivalence.examples import examples
 from tests.sim.busy_clusters import Action, busy_cluster, histories
 from tests.sim.clusters import a_node, a_pod, nodes, pods
 from tests.sim.test_binding_that_waits import TakesTime
@@ -68,7 +69,7 @@ def is_the_same(found: Replay) -> bool:
     return found.is_same and found.same == found.recorded > 0 and not found.notes
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(histories)
 def test_a_busy_simulation_is_replayed_to_the_last_score(history_of: list[Action]) -> None:
     with TemporaryDirectory() as name:
@@ -220,7 +221,7 @@ def some_record() -> Iterator[bytes]:
         yield path.read_bytes()
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(st.data())
 def test_a_damaged_record_is_refused_or_replayed_as_far_as_it_goes(some_record: bytes, data: st.DataObject) -> None:
     content = bytearray(some_record)

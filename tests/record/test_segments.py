@@ -13,8 +13,9 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.equivalence.examples import examples
 
 from steersman.errors import InputError
 from steersman.record import Limits, ProblemKind, RecordReader
@@ -60,7 +61,7 @@ def read(directory: Path, subject: str | None = None) -> tuple[list[Frame], list
     return found, [problem.kind for problem in reader.problems]
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(batches)
 def test_frames_are_read_as_they_were_written_and_found_by_name(blocks: list[list[Frame]]) -> None:
     with TemporaryDirectory() as name:
@@ -70,7 +71,7 @@ def test_frames_are_read_as_they_were_written_and_found_by_name(blocks: list[lis
             assert read(Path(name), subject)[0] == [frame for frame in expected if subject in frame.subjects]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(batches, st.data())
 def test_a_file_that_is_cut_anywhere_gives_its_first_frames_and_says_so(
     blocks: list[list[Frame]], data: st.DataObject
@@ -92,7 +93,7 @@ def test_a_file_that_is_cut_anywhere_gives_its_first_frames_and_says_so(
             assert read(Path(name)) == (found, [ProblemKind.TORN_TAIL]), "it was cut between two blocks"
 
 
-@settings(max_examples=70)
+@examples(70)
 @given(batches, st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 255)), min_size=1, max_size=3), st.booleans())
 def test_flipped_bits_are_noticed_and_no_frame_is_read_wrongly(
     blocks: list[list[Frame]], flips: list[tuple[int, int]], is_followed: bool
@@ -119,7 +120,7 @@ def test_any_bytes_are_read_as_no_frames(content: bytes) -> None:
         assert read(Path(name)) == ([], [ProblemKind.TORN_TAIL])
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(batches, st.data())
 def test_a_writer_cuts_a_torn_tail_and_goes_on_after_it(blocks: list[list[Frame]], data: st.DataObject) -> None:
     with TemporaryDirectory() as name:

@@ -7,8 +7,9 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.equivalence.examples import examples
 from tests.scenario.scenarios import a_deployment, a_node, a_pod, a_scenario, arriving
 
 from steersman import Simulation
@@ -161,7 +162,7 @@ sizes = st.lists(st.integers(1, 6), min_size=1, max_size=12)
 
 
 @given(sizes, st.integers(0, 5))
-@settings(max_examples=10, deadline=None)
+@examples(10)
 def test_a_scenario_of_applies_at_the_start_is_the_plain_simulation(cpus: list[int], seed: int) -> None:
     pods = [a_pod(f"p{index}", str(cpu)) for index, cpu in enumerate(cpus)]
     workload = a_deployment(replicas=len(cpus))
@@ -173,7 +174,7 @@ def test_a_scenario_of_applies_at_the_start_is_the_plain_simulation(cpus: list[i
 
 
 @given(st.integers(0, 1000), st.floats(30, 120), st.integers(1, 30))
-@settings(max_examples=3, deadline=None)
+@examples(3)
 def test_the_same_seed_gives_the_same_result(seed: int, rate: float, crash: int) -> None:
     document = a_scenario(
         generators=[arriving(per_hour=rate, until="10m", runTime="lognormal(median=60, sigma=1)")],

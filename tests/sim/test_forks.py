@@ -11,8 +11,9 @@ from typing import Any
 from weakref import ref
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.equivalence.examples import examples
 from tests.sim.busy_clusters import Action, actions, busy_cluster, described, fingerprint, histories, validate
 from tests.sim.clusters import a_pod, nodes, pods
 from tests.sim.test_binding_that_waits import AsksForTime, TakesTime
@@ -29,7 +30,7 @@ def _after(history: list[Action], seed: int = 0) -> Simulation:
     return simulation
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(histories, histories, st.integers(0, 3))
 def test_a_fork_never_changes_its_origin(before: list[Action], after: list[Action], seed: int) -> None:
     origin = _after(before, seed)
@@ -44,7 +45,7 @@ def test_a_fork_never_changes_its_origin(before: list[Action], after: list[Actio
     validate(fork)
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(histories, histories, st.integers(0, 3))
 def test_a_fork_decides_what_its_origin_would_have_decided(
     before: list[Action], after: list[Action], seed: int
@@ -65,7 +66,7 @@ def test_a_fork_decides_what_its_origin_would_have_decided(
     validate(late)
 
 
-@settings(max_examples=6)
+@examples(6)
 @given(histories, st.lists(actions, min_size=2, max_size=6))
 def test_forks_that_take_turns_do_not_see_each_other(before: list[Action], after: list[Action]) -> None:
     origin = _after(before)

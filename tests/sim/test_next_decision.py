@@ -6,8 +6,9 @@ from __future__ import annotations
 import pickle
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.equivalence.examples import examples
 from tests.sim.busy_clusters import Action, busy_cluster, described, fingerprint, histories, validate
 from tests.sim.clusters import a_node, a_pod, nodes, pods
 from tests.sim.test_binding_that_waits import AsksForTime
@@ -105,7 +106,7 @@ def test_decisions_of_the_caller_are_explained_and_repeated() -> None:
     assert pickle.loads(pickle.dumps(simulation)).result().placements == result.placements
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(histories, st.integers(0, 3), st.booleans())
 def test_deciding_for_the_scheduler_what_it_would_have_decided_changes_nothing(
     history: list[Action], seed: int, samples: bool

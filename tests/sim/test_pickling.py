@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from tests.equivalence.examples import examples
 from tests.sim.busy_clusters import Action, busy_cluster, described, fingerprint, histories
 from tests.sim.clusters import a_pod, nodes, pods
 from tests.sim.test_binding_that_waits import TakesTime
@@ -30,7 +31,7 @@ class PrefersLast(ScorePlugin):
 """
 
 
-@settings(max_examples=6)
+@examples(6)
 @given(histories)
 def test_a_pickled_simulation_goes_on_where_it_was(history: list[Action]) -> None:
     simulation = busy_cluster(2)

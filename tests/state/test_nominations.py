@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.equivalence.examples import examples
 from tests.state.tables import Tables
 
 from steersman.framework.pod_info import PodInfo
@@ -195,7 +196,7 @@ changes: st.SearchStrategy[Change] = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(changes, max_size=40), st.lists(pod_parts, min_size=1, max_size=3))
 def test_columns_equal_the_plain_rule(
     story: list[Change], asking: list[tuple[int, int, str | None, str | None, bool]]

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from tests.equivalence.examples import search
 from tests.plugins.inter_pod_affinity.column_cluster import AffinityCluster, Probe
 
 from steersman.config import InterPodAffinityArgs
@@ -136,4 +136,4 @@ class Events(RuleBasedStateMachine):
 
 
 TestEvents = Events.TestCase
-TestEvents.settings = settings(max_examples=100, stateful_step_count=15, deadline=None)
+TestEvents.settings = search(50, stateful_step_count=15)

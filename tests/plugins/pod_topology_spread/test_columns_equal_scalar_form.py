@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from tests.equivalence.examples import search
 from tests.plugins.pod_topology_spread.column_cluster import Probe, SpreadCluster
 
 from steersman import api
@@ -158,4 +158,4 @@ class Events(RuleBasedStateMachine):
 
 
 TestEvents = Events.TestCase
-TestEvents.settings = settings(max_examples=100, stateful_step_count=25, deadline=None)
+TestEvents.settings = search(35, stateful_step_count=25)

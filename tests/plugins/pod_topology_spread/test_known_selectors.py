@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from tests.equivalence.examples import search
 
 from steersman import api
 from steersman.framework.pod_info import PodShapes
@@ -74,4 +74,4 @@ class Events(RuleBasedStateMachine):
 
 
 TestEvents = Events.TestCase
-TestEvents.settings = settings(max_examples=100, stateful_step_count=20, deadline=None)
+TestEvents.settings = search(50, stateful_step_count=20)

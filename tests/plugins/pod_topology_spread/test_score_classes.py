@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from tests.equivalence.examples import search
 from tests.plugins.pod_topology_spread.column_cluster import SpreadCluster, uncrowded
 from tests.plugins.pod_topology_spread.spreading import NODE_A, NODE_X, WEB, ZONE, node, web
 
@@ -105,7 +105,7 @@ def scores(column: AnyIntColumn | None, feasible: Feasible) -> list[int]:
 
 
 TestPlacements = Placements.TestCase
-TestPlacements.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestPlacements.settings = search(50, stateful_step_count=40)
 
 
 @pytest.mark.parametrize(

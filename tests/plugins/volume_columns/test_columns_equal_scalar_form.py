@@ -11,7 +11,7 @@ from tests.plugins.volume_columns.stories import EVENTS, Event, begun, pods
 from steersman.testing import PodBuilder
 
 
-@examples(120)
+@examples(60)
 @given(st.lists(st.tuples(EVENTS, pods()), max_size=25))
 def test_engines_agree_after_every_event(story: list[tuple[Event, PodBuilder]]) -> None:
     told = begun()

@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.equivalence.examples import examples
 from tests.scenario.autoscaler.pools import Watched, a_pool, actions, autoscaled
 from tests.scenario.scenarios import a_deployment, a_pod
 
@@ -230,7 +231,7 @@ workloads = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 3), st.integers
 
 
 @given(workloads, st.integers(1, 4), st.integers(0, 2), st.integers(0, 3))
-@settings(max_examples=4, deadline=None)
+@examples(4)
 def test_pools_keep_their_limits_and_no_pod_loses_its_room(
     sizes: list[tuple[int, int, int]], most: int, least: int, seed: int
 ) -> None:
