@@ -18,19 +18,31 @@ from steersman.config import (
     to_document,
 )
 from steersman.config.deviations import FIELD_DEVIATIONS, REFUSED, WITHOUT_EFFECT
-from steersman.config.field_kinds import FieldKind, ListOf, ObjectOf
+from steersman.config.field_kinds import (
+    Base64,
+    Boolean,
+    DurationText,
+    FieldKind,
+    Float32,
+    Integer,
+    ListOf,
+    MapOf,
+    ObjectOf,
+    Raw,
+    TextField,
+)
 from steersman.config.json_tree import PlainValue
 from steersman.config.schema import CONFIGURATION, PLUGINS
 
-_WORDS = {
-    "Text": "string",
-    "Boolean": "boolean",
-    "Integer": "integer",
-    "Float32": "number",
-    "DurationText": "duration",
-    "Base64": "base64",
-    "Raw": "any",
-    "MapOf": "map",
+_WORDS: dict[type[object], str] = {
+    TextField: "string",
+    Boolean: "boolean",
+    Integer: "integer",
+    Float32: "number",
+    DurationText: "duration",
+    Base64: "base64",
+    Raw: "any",
+    MapOf: "map",
 }
 
 
@@ -85,7 +97,7 @@ def _field(path: str, kind: FieldKind, default: PlainValue) -> Iterator[tuple[st
         first = default[0] if isinstance(default, list) and default and path == "profiles" else None
         yield from _fields(kind.item, f"{path}[].", first)
     else:
-        yield path, _WORDS.get(type(kind).__name__, "list" if isinstance(kind, ListOf) else "object"), default
+        yield path, _WORDS.get(type(kind), "list" if isinstance(kind, ListOf) else "object"), default
 
 
 def _shown(value: PlainValue) -> str:
