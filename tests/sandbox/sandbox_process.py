@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import json
 import signal
 import ssl
@@ -72,7 +73,7 @@ class SandboxProcess:
         self.process.wait()
 
     def request(self, method: str, path: str, body: object = None, **headers: str) -> tuple[int, Any]:
-        """Code and document of the answer; raises OSError when there is none."""
+        """Code and document of the answer; raises OSError when there is none, or only a part of one."""
         data = None if body is None else json.dumps(body).encode()
         fields = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json", **headers}
         request = urllib.request.Request(self.url + path, data, fields, method=method)
@@ -81,6 +82,8 @@ class SandboxProcess:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as refusal:
             return refusal.code, json.load(refusal)
+        except http.client.HTTPException as cut:
+            raise ConnectionError(f"{method} {path}: the answer is not whole") from cut
 
     def _connect(self) -> None:
         document = yaml.safe_load(self.kubeconfig.read_text())
