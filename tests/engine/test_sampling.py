@@ -9,16 +9,30 @@ from tests.cycle.scheduling import PROFILE, Cycles
 
 from steersman.cycle.decision import Scheduled
 from steersman.cycle.schedule_one import SchedulingCycle
-from steersman.engine.sampling import REGION_KEY, ZONE_KEY, Sampling, SearchStart, zone_round_robin
-from steersman.framework.plugin import FilterPlugin, PreFilterPlugin, PreFilterResult
+from steersman.engine.sampling import NodeSearch, Sampling
+from steersman.framework.plugin import FilterPlugin, Plugin, PreFilterPlugin, PreFilterResult, ScorePlugin
 from steersman.rng import SeededRng
-from steersman.testing import make_node, make_pod
+from steersman.testing import NodeBuilder, make_node, make_pod
 
 POD = make_pod("p")
+ZONE_KEY = "topology.kubernetes.io/zone"
+REGION_KEY = "topology.kubernetes.io/region"
 
 
 def many(count: int) -> list[str]:
     return [f"n{index:03}" for index in range(count)]
+
+
+class Flat(ScorePlugin):
+    name = "Flat"
+
+    def score(self, pod: object, node: object) -> int:
+        return 1
+
+
+def sampled(*plugins: Plugin, nodes: list[str] | list[NodeBuilder], percentage: int | None = None) -> Cycles:
+    """Cycles with a plugin that scores nodes: without one the first node that fits is enough."""
+    return Cycles(*plugins, Flat(), nodes=nodes, percentage=percentage, weights={"Flat": 1})
 
 
 class OnlyEven(FilterPlugin):
@@ -53,7 +67,8 @@ class FirstOfFour(FilterPlugin):
     ],
 )
 def test_how_many_feasible_nodes_are_enough(percentage: int | None, nodes: int, expected: int) -> None:
-    assert Sampling(percentage, SearchStart()).enough(nodes) == expected
+    search = NodeSearch(Cycles().cache.nodes)
+    assert Sampling(percentage, search).enough(nodes) == expected
 
 
 class FirstHundredTwenty(PreFilterPlugin):
@@ -72,57 +87,57 @@ class FirstSixty(PreFilterPlugin):
 
 class TestSearch:
     def test_only_nodes_that_pre_filter_admits_count(self) -> None:
-        cycles = Cycles(FirstHundredTwenty(), nodes=many(1000), percentage=50)
+        cycles = sampled(FirstHundredTwenty(), nodes=many(1000), percentage=50)
         assert cycles.evaluate(POD).feasible_count == 100, "more than half of 120, not half of 1000"
 
     def test_fewer_than_a_hundred_admitted_nodes_are_all_looked_at(self) -> None:
-        cycles = Cycles(FirstSixty(), nodes=many(500), percentage=10)
+        cycles = sampled(FirstSixty(), nodes=many(500), percentage=10)
         assert set(cycles.evaluate(POD).feasible()) == set(many(60))
 
     def test_unset_means_all_nodes(self) -> None:
-        assert Cycles(nodes=many(250)).evaluate(POD).feasible_count == 250
+        assert sampled(nodes=many(250)).evaluate(POD).feasible_count == 250
 
     def test_a_search_stops_when_it_has_found_enough(self) -> None:
-        cycles = Cycles(nodes=many(250), percentage=50)
+        cycles = sampled(nodes=many(250), percentage=50)
         assert set(cycles.evaluate(POD).feasible()) == set(many(250)[:125])
 
     def test_the_next_search_begins_where_this_one_ended(self) -> None:
-        cycles = Cycles(nodes=many(250), percentage=50)
+        cycles = sampled(nodes=many(250), percentage=50)
         cycles.evaluate(POD)
         assert set(cycles.evaluate(POD).feasible()) == set(many(250)[125:])
         assert set(cycles.evaluate(POD).feasible()) == set(many(250)[:125])
 
     def test_nodes_that_do_not_fit_are_passed_over(self) -> None:
-        cycles = Cycles(OnlyEven(), nodes=many(400), percentage=30)
+        cycles = sampled(OnlyEven(), nodes=many(400), percentage=30)
         assert set(cycles.evaluate(POD).feasible()) == set(many(400)[:240:2])
         assert set(cycles.evaluate(POD).feasible()) == set(many(400)[240::2]) | set(many(400)[:80:2])
 
     def test_the_next_search_begins_at_the_feasible_node_that_was_too_many(self) -> None:
-        cycles = Cycles(FirstOfFour(), nodes=many(1000), percentage=20)
+        cycles = sampled(FirstOfFour(), nodes=many(1000), percentage=20)
         assert set(cycles.evaluate(POD).feasible()) == set(many(1000)[:800:4])
         anywhere = cycles.evaluate(make_pod("anywhere"))
         assert set(anywhere.feasible()) == set(many(1000)[800:]), "797 to 799 were looked at, and did not fit"
 
     def test_a_search_that_does_not_find_enough_looks_at_all_nodes(self) -> None:
-        cycles = Cycles(OnlyEven(), nodes=many(150), percentage=90)
+        cycles = sampled(OnlyEven(), nodes=many(150), percentage=90)
         assert cycles.evaluate(POD).feasible_count == 75
         assert cycles.evaluate(POD).feasible_count == 75
 
     def test_few_nodes_are_all_looked_at(self) -> None:
-        assert Cycles(nodes=many(90), percentage=1).evaluate(POD).feasible_count == 90
+        assert sampled(nodes=many(90), percentage=1).evaluate(POD).feasible_count == 90
 
     def test_nodes_may_disappear_between_searches(self) -> None:
-        cycles = Cycles(nodes=many(250), percentage=50)
+        cycles = sampled(nodes=many(250), percentage=50)
         cycles.evaluate(POD)
         for name in many(250)[100:]:
             cycles.cache.remove_node(make_node(name).obj())
         assert cycles.evaluate(POD).feasible_count == 100
 
     def test_without_nodes_there_is_nothing_to_search(self) -> None:
-        assert Cycles(nodes=[], percentage=50).evaluate(POD).feasible_count == 0
+        assert sampled(nodes=[], percentage=50).evaluate(POD).feasible_count == 0
 
     def test_the_decision_tells_how_many_were_feasible(self) -> None:
-        decision = Cycles(nodes=many(250), percentage=50).schedule(POD)
+        decision = sampled(nodes=many(250), percentage=50).schedule(POD)
         assert isinstance(decision, Scheduled)
         assert decision.feasible_nodes == 125
 
@@ -132,13 +147,13 @@ class TestProfiles:
         ("own", "for_all", "found"), [(None, 50, 125), (40, 90, 100), (0, 50, 250), (None, None, 250)]
     )
     def test_the_percentage_of_the_profile_goes(self, own: int | None, for_all: int | None, found: int) -> None:
-        cycles = Cycles(nodes=many(250))
+        cycles = sampled(nodes=many(250))
         profile = msgspec.structs.replace(cycles.profile, percentage_of_nodes_to_score=own)
         cycle = SchedulingCycle(cycles.cache, {PROFILE: profile}, lambda: cycles.nominated, SeededRng(0), for_all)
         assert cycle.evaluate(profile, cycles.pod(POD)).feasible_count == found
 
     def test_all_profiles_share_where_the_next_search_begins(self) -> None:
-        cycles = Cycles(nodes=many(250))
+        cycles = sampled(nodes=many(250))
         other = msgspec.structs.replace(cycles.profile, name="other")
         cycle = SchedulingCycle(
             cycles.cache, {PROFILE: cycles.profile, "other": other}, lambda: cycles.nominated, SeededRng(0), 50
@@ -148,25 +163,94 @@ class TestProfiles:
         assert first.isdisjoint(second)
 
 
+class TestNominatedNodes:
+    def test_a_nominated_node_that_was_refused_counts_as_looked_at(self) -> None:
+        cycles = sampled(OnlyEven(), nodes=many(400), percentage=30)
+        assert cycles.feasible(POD.nominated("n399")) == set(many(400)[:240:2])
+        assert cycles.feasible(POD) == set(many(400)[242::2]) | set(many(400)[:82:2]), "from n241 on"
+
+    def test_it_counts_once_where_the_search_comes_to_it_too(self) -> None:
+        cycles = sampled(OnlyEven(), nodes=many(400), percentage=30)
+        cycles.evaluate(POD.nominated("n001"))
+        assert "n240" in cycles.feasible(POD)
+
+    def test_one_that_fits_leaves_the_next_search_where_it_was(self) -> None:
+        cycles = sampled(nodes=many(250), percentage=50)
+        assert cycles.feasible(POD.nominated("n200")) == {"n200"}
+        assert cycles.feasible(POD) == set(many(250)[:125])
+
+
+class TestWithoutScoring:
+    def test_the_first_node_that_fits_is_enough(self) -> None:
+        cycles = Cycles(OnlyEven(), nodes=many(20), percentage=100)
+        found = [next(iter(cycles.feasible(POD))) for _ in range(12)]
+        assert found == [*many(20)[::2], "n000", "n002"]
+
+    def test_unset_means_all_nodes_all_the_same(self) -> None:
+        assert Cycles(nodes=many(20)).evaluate(POD).feasible_count == 20
+
+    def test_the_decision_is_the_node_that_was_found(self) -> None:
+        cycles = Cycles(nodes=many(20), percentage=10)
+        decisions = [cycles.schedule(make_pod(f"p{index}")) for index in range(3)]
+        assert [decision.node for decision in decisions if isinstance(decision, Scheduled)] == many(20)[:3]
+
+
+def listed(cycles: Cycles) -> list[str]:
+    """The nodes in the order of a search of the next pod."""
+    cycles.evaluate(POD)
+    return list(cycles.cycle._search.names)
+
+
+def in_zone(name: str, zone: str) -> NodeBuilder:
+    return make_node(name).label(ZONE_KEY, zone)
+
+
 class TestOrder:
     def test_zones_take_turns(self) -> None:
         zones = {"a1": "a", "a2": "a", "a3": "a", "b1": "b", "c1": "c", "c2": "c"}
-        cycles = Cycles(nodes=[make_node(name).label(ZONE_KEY, zone) for name, zone in zones.items()])
-        table = cycles.cache.nodes
-        assert [table.names[row] for row in zone_round_robin(table)] == ["a1", "b1", "c1", "a2", "c2", "a3"]
+        cycles = sampled(nodes=[in_zone(name, zone) for name, zone in zones.items()], percentage=50)
+        assert listed(cycles) == ["a1", "b1", "c1", "a2", "c2", "a3"]
 
     def test_zones_of_different_regions_are_different(self) -> None:
-        nodes = [
-            make_node(f"{region}{i}").label(ZONE_KEY, "1").label(REGION_KEY, region) for region in "xy" for i in "12"
-        ]
-        table = Cycles(nodes=nodes).cache.nodes
-        assert [table.names[row] for row in zone_round_robin(table)] == ["x1", "y1", "x2", "y2"]
+        nodes = [in_zone(f"{region}{i}", "1").label(REGION_KEY, region) for region in "xy" for i in "12"]
+        assert listed(sampled(nodes=nodes, percentage=50)) == ["x1", "y1", "x2", "y2"]
 
-    def test_the_order_follows_changes_of_nodes(self) -> None:
-        cycles = Cycles(nodes=many(250), percentage=50)
+    def test_a_node_that_comes_back_is_the_last_of_its_zone(self) -> None:
+        cycles = sampled(nodes=[in_zone(name, name[0]) for name in ("a1", "a2", "b1", "b2")], percentage=50)
+        cycles.cache.remove_node(in_zone("a1", "a").obj())
+        assert listed(cycles) == ["a2", "b1", "b2"]
+        cycles.add_node(in_zone("a1", "a"))
+        assert listed(cycles) == ["a2", "b1", "a1", "b2"]
+
+    def test_a_zone_that_was_empty_comes_last(self) -> None:
+        cycles = sampled(nodes=[in_zone(name, name[0]) for name in ("a1", "b1")], percentage=50)
+        cycles.cache.remove_node(in_zone("a1", "a").obj())
+        assert listed(cycles) == ["b1"]
+        cycles.add_node(in_zone("a1", "a"))
+        assert listed(cycles) == ["b1", "a1"]
+
+    def test_a_node_that_was_away_between_two_cycles_keeps_its_place_for_now(self) -> None:
+        cycles = sampled(nodes=[in_zone(name, name[0]) for name in ("a1", "a2", "b1")], percentage=50)
+        before = listed(cycles)
+        cycles.cache.remove_node(in_zone("a1", "a").obj())
+        cycles.add_node(in_zone("a1", "a"))
+        assert listed(cycles) == before
+        cycles.add_node(in_zone("b2", "b"))
+        assert listed(cycles) == ["a2", "b1", "a1", "b2"], "the list is made anew when a node comes"
+
+    def test_another_zone_counts_when_a_node_comes_or_goes(self) -> None:
+        cycles = sampled(nodes=[in_zone(name, name[0]) for name in ("a1", "a2", "b1")], percentage=50)
+        assert listed(cycles) == ["a1", "b1", "a2"]
+        cycles.add_node(in_zone("a1", "c"))
+        assert listed(cycles) == ["a1", "b1", "a2"]
+        cycles.add_node(in_zone("c2", "c"))
+        assert listed(cycles) == ["a2", "b1", "a1", "c2"]
+
+    def test_the_order_follows_new_nodes(self) -> None:
+        cycles = sampled(nodes=many(200), percentage=50)
         cycles.evaluate(POD)
         cycles.evaluate(POD)
         for name in many(250)[200:]:
-            cycles.add_node(make_node(name).label(ZONE_KEY, "z"))
+            cycles.add_node(in_zone(name, "z"))
         found = set(cycles.evaluate(POD).feasible())
         assert set(many(250)[200:]) <= found, "the small zone takes every other turn"

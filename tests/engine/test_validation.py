@@ -25,7 +25,9 @@ def cycles() -> Cycles:
     cycles.cycle.schedule_one(cycles.pod(POD))
     cycles.cycle.evaluate(cycles.cycle.profiles[PROFILE], cycles.pod(make_pod("q").req(cpu="1"))).scores()
     engine_of(cycles).names()
-    engine_of(cycles).sampling.search_order(cycles.cache.nodes)
+    search = engine_of(cycles).sampling.search
+    search.begin_cycle()
+    search.rows()
     cycles.cycle.validate_state()
     return cycles
 
@@ -69,7 +71,7 @@ def spoil_names(engine: ColumnarEngine) -> None:
 
 
 def spoil_search_order(engine: ColumnarEngine) -> None:
-    engine.sampling._order._value = np.array([2, 1, 0])
+    engine.sampling.search._rows._value = np.array([2, 1, 0])
 
 
 @pytest.mark.parametrize(

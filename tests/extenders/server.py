@@ -63,8 +63,10 @@ async def serve(
         await runner.cleanup()
 
 
-def configured(*extenders: config.Extender) -> SchedulerConfiguration:
-    return msgspec.structs.replace(config.default_configuration(), extenders=extenders)
+def configured(*extenders: config.Extender, percentage: int | None = None) -> SchedulerConfiguration:
+    return msgspec.structs.replace(
+        config.default_configuration(), extenders=extenders, percentage_of_nodes_to_score=percentage
+    )
 
 
 class Writer:
@@ -189,9 +191,12 @@ class World:
 
 @asynccontextmanager
 async def world(
-    *extenders: config.Extender, nodes: tuple[str | NodeBuilder, ...] = ("n1", "n2", "n3"), **options: Any
+    *extenders: config.Extender,
+    nodes: tuple[str | NodeBuilder, ...] = ("n1", "n2", "n3"),
+    percentage: int | None = None,
+    **options: Any,
 ) -> AsyncIterator[World]:
     async with AsyncExitStack() as stack:
-        made = World(configured(*extenders), stack)
+        made = World(configured(*extenders, percentage=percentage), stack)
         await made.start(*nodes, **options)
         yield made

@@ -194,3 +194,35 @@ def test_a_pod_bound_by_somebody_else_meanwhile_is_left_alone() -> None:
             assert cluster.scheduler.queue.get("default/a") is None
 
     asyncio.run(run())
+
+
+def test_nodes_that_a_sampled_search_found_are_the_ones_that_are_left() -> None:
+    names = tuple(f"n{index:03}" for index in range(250))
+
+    async def run() -> None:
+        async with (
+            serve(filter=keep(*names)) as url,
+            world(Extender(url_prefix=url, filter_verb="filter"), nodes=names, percentage=50) as cluster,
+        ):
+            placed = [await cluster.place(make_pod(f"p{index}").req(cpu="1")) for index in range(3)]
+            assert [name < "n125" for name in placed] == [True, False, True], "each search begins where the last ended"
+
+    asyncio.run(run())
+
+
+def test_a_nominated_node_that_it_refuses_counts_as_looked_at_by_a_sampled_search() -> None:
+    names = tuple(f"n{index:03}" for index in range(250))
+
+    def refuse_last(args: Json) -> Json:
+        items = [node for node in args["Nodes"]["items"] if node["metadata"]["name"] != "n249"]
+        return {"Nodes": {"items": items}, "FailedNodes": {"n249": "no"} if not items else {}}
+
+    async def run() -> None:
+        async with (
+            serve(filter=refuse_last) as url,
+            world(Extender(url_prefix=url, filter_verb="filter"), nodes=names, percentage=50) as cluster,
+        ):
+            await cluster.place(make_pod("a").nominated("n249"))
+            assert cluster.scheduler.cycle._search.index == 126
+
+    asyncio.run(run())

@@ -86,10 +86,13 @@ class ExtendedCycle:
             # The nominated node was looked at alone; the others have their chance now.
             pod_elsewhere = _without_nomination(pod, self._cache.shapes)
             feasible = self._cycle.evaluate(profile, pod_elsewhere).feasible()
+            refused = pod.nominated_node if pod.nominated_node in refusals.statuses else ""
             left = await self._filter(pod, feasible, extenders, refusals)
-            evaluation = self._cycle.evaluate(profile, pod_elsewhere)
-        else:
+            evaluation = self._cycle.evaluate_again(profile, pod_elsewhere, refused)
+        elif nominated_path:
             evaluation = self._cycle.evaluate(profile, pod)
+        else:
+            evaluation = self._cycle.evaluate_again(profile, pod)
         if left:
             evaluation.restrict(frozenset(left))
         if not left or evaluation.feasible_count == 0:

@@ -162,7 +162,15 @@ class Scheduler:
             seen_pods(options.gates),
         )
         percentage = options.configuration.percentage_of_nodes_to_score
-        self.cycle = SchedulingCycle(self.cache, self.profiles, self._nominated.all, rng, percentage, options.scalar)
+        self.cycle = SchedulingCycle(
+            self.cache,
+            self.profiles,
+            self._nominated.all,
+            rng,
+            percentage,
+            options.scalar,
+            asks_extenders=any(extender.is_filter or extender.is_prioritizer for extender in options.extenders),
+        )
         self.binding = BindingCycle(self._binding_parts(), self._attempt_failed, spawn)
         self._extended = ExtendedCycle(self.cycle, self.cache, options.extenders)
         #: A host that chose `postpones` runs it beside the scheduling.

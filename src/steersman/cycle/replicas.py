@@ -35,7 +35,7 @@ def _place(
     pods: Sequence[PodInfo], profile: str, engine: ColumnarEngine, cache: Cache, rng: Rng, placed: list[Scheduled]
 ) -> None:
     entry = engine.signatures.of(pods[0])
-    if not engine.sampling.looks_at_all:
+    if not engine.sampling.is_off:
         return
     changes_terms = pods[0].shape.has_affinity
     names, knows, assume = engine.table.names, cache.knows, cache.assume

@@ -21,7 +21,7 @@ from steersman.cycle.what_if import ProfileWhatIf
 from steersman.engine.columnar import ColumnarEngine, one_of
 from steersman.engine.evaluation import Choice, Evaluation, NodeStatuses
 from steersman.engine.plan import make_plan
-from steersman.engine.sampling import Sampling, SearchStart
+from steersman.engine.sampling import NodeSearch, Sampling, share_search
 from steersman.engine.scalar import ScalarEvaluation
 from steersman.engine.validation import validate_engine
 from steersman.framework.cycle_state import CycleState
@@ -50,21 +50,28 @@ class SchedulingCycle:
         rng: Rng,
         percentage_of_nodes_to_score: int | None = None,
         scalar: bool = False,
+        *,
+        asks_extenders: bool = False,
     ) -> None:
+        """`asks_extenders`: some of them filter or score nodes."""
         self._cache = cache
         self._table = cache.nodes
         self.profiles = profiles
         self._nominations = nominations
         self.rng = rng
         self._scalar = scalar
-        self._search_start = start = SearchStart()
-        self._engines = {
-            name: ColumnarEngine(
-                make_plan(profile),
-                cache.nodes,
-                cache.objects,
-                Sampling(_percentage(profile, percentage_of_nodes_to_score), start),
+        self._search = search = NodeSearch(cache.nodes)
+        samplings = {
+            name: Sampling(
+                _percentage(profile, percentage_of_nodes_to_score),
+                search,
+                has_scoring=bool(profile.score) or asks_extenders,
             )
+            for name, profile in profiles.items()
+        }
+        share_search(samplings.values())
+        self._engines = {
+            name: ColumnarEngine(make_plan(profile), cache.nodes, cache.objects, samplings[name])
             for name, profile in profiles.items()
         }
         self._what_ifs = {
@@ -103,7 +110,7 @@ class SchedulingCycle:
         if profile is None or self._scalar or pod.is_terminating or pod.nominated_node or self._cache.knows(pod.uid):
             return None
         engine = self._engines[profile.name]
-        if self._nominations().by_node or not engine.sampling.looks_at_all or not self._table.node_count:
+        if self._nominations().by_node or not engine.sampling.is_off or not self._table.node_count:
             return None
         entry = engine.signatures.of(pod)
         if not entry.is_complete:
@@ -163,16 +170,29 @@ class SchedulingCycle:
         if self._scalar:
             nodes = {self._table.names[row]: self._table.info(row) for row in self._table.live_rows()}
             return ScalarEvaluation(profile, pod, nodes, self._nominations().by_node)
-        return self._engines[profile.name].evaluate(pod, self._nominations())
+        engine = self._engines[profile.name]
+        if not engine.sampling.is_off:
+            self._search.begin_cycle()
+        return engine.evaluate(pod, self._nominations())
 
     def preview(self, profile: Profile, pod: PodInfo) -> Evaluation:
         """The evaluation of a pod that is not decided on: the next search begins where it would have begun. CycleAborted when
         a plugin is broken."""
-        index = self._search_start.index
+        index = self._search.index
         try:
             return self.evaluate(profile, pod)
         finally:
-            self._search_start.index = index
+            self._search.index = index
+
+    def evaluate_again(self, profile: Profile, pod: PodInfo, refused_nomination: str = "") -> Evaluation:
+        """Evaluates a pod once more for which the latest search was made: that is made again, and counts once. A nominated
+        node that was refused since then counts as looked at. CycleAborted when a plugin is broken."""
+        self._search.take_back()
+        evaluation = self.evaluate(profile, pod)
+        row = self._table.row_of(refused_nomination)
+        if row is not None:
+            self._search.count_nominated(row)
+        return evaluation
 
     def _unschedulable(self, profile: Profile, pod: PodInfo, evaluation: Evaluation) -> Unschedulable:
         diagnosis = diagnose(evaluation, self._table.node_count)
@@ -209,6 +229,7 @@ class SchedulingCycle:
         return Unschedulable(pod, profile.name, diagnosis, diagnosis.message(), CLEARED)
 
     def _no_nodes(self, pod: PodInfo, profile: Profile) -> Unschedulable:
+        self._search.begin_cycle()
         statuses = NodeStatuses(absent=unresolvable(NO_NODES_MESSAGE))
         diagnosis = Diagnosis(0, statuses, frozenset(), frozenset())
         return Unschedulable(pod, profile.name, diagnosis, NO_NODES_MESSAGE, CLEARED)

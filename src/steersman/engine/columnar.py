@@ -122,7 +122,7 @@ class ColumnarEvaluation(Evaluation):
         self._entry = entry = engine.signatures.of(pod)
         self._nominations = nominations
         self.state = CycleState()
-        by_kernels = not nominations.by_node and not pod.nominated_node and engine.sampling.looks_at_all
+        by_kernels = not nominations.by_node and not pod.nominated_node and engine.sampling.is_off
         if by_kernels and entry.is_complete:
             self._best_rows, self.feasible_count = entry.signature.best_of_all()
             return
@@ -171,7 +171,7 @@ class ColumnarEvaluation(Evaluation):
         self._ask_again_where_broken()
         feasible = self._without_nominated_rows(feasible)
         feasible = self._without_live_rejections(feasible)
-        return self._engine.sampling.sample(feasible, self._table, signature, outside)
+        return self._engine.sampling.sample(feasible, self._table, signature, outside, nominated)
 
     def _outside(self) -> BoolColumn | None:
         """Rows outside of the restriction of PreFilter."""

@@ -26,7 +26,8 @@ from steersman.sim.extenders import real_time_extenders
 
 MISSING: Final = "the API server does not have {}; none are assumed"
 NOT_ALLOWED: Final = "{} may not be listed; what they would change is not known"
-_ALL_NODES: Final = 100
+_ALL_NODES: Final = 0
+"""Also where no plugin scores, so that kube-scheduler would look for one node only, whatever the percentage is."""
 LEFT_OUT: Final = "{} cannot be used and is left out: {}"
 
 _replace = msgspec.structs.replace

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final
 
 import msgspec
 import numpy as np
@@ -23,7 +22,7 @@ from steersman.clock import Clock
 from steersman.cycle.decision import Unschedulable
 from steersman.cycle.diagnosis import diagnose
 from steersman.engine.columnar import ColumnarEvaluation
-from steersman.engine.sampling import Sampling, SearchStart
+from steersman.engine.sampling import NodeSearch
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
 from steersman.framework.reading import ApiReader
 from steersman.framework.watching import EventSink
@@ -37,8 +36,6 @@ from steersman.shadow.placement import PlacementScores
 
 logger = logging.getLogger(__name__)
 _replace = msgspec.structs.replace
-
-ALL_NODES: Final = 100
 
 
 class WatchChange(msgspec.Struct, frozen=True, eq=False):
@@ -79,7 +76,7 @@ class ClusterModel:
         self.profiles = self.scheduler.profiles
         for preemption in self._preemptions():
             preemption.evaluator.search = FullSearch()
-        self._search = Sampling(ALL_NODES, SearchStart())
+        self._search = NodeSearch(self.scheduler.cache.nodes)
         self._percentages = {
             profile.scheduler_name: (
                 configuration.percentage_of_nodes_to_score
@@ -157,7 +154,8 @@ class ClusterModel:
 
     def search_order(self) -> NDArray[np.intp]:
         """The rows in the order in which kube-scheduler searches them, from index 0 on."""
-        return self._search.search_order(self.scheduler.cache.nodes)
+        self._search.begin_cycle()
+        return self._search.rows()
 
     def percentage_of_nodes_to_score(self, pod: api.Pod) -> int | None:
         """The other scheduler's setting; None or 0: as many as it thinks fit."""

@@ -29,6 +29,7 @@ from steersman.state.images import ImageTable
 from steersman.state.label_columns import LabelColumns, TaintColumn, different_keys
 from steersman.state.label_keys import LabelKeysInUse
 from steersman.state.node_differences import same_for_scheduling
+from steersman.state.node_tree import NodeTree
 from steersman.state.pod_counts import PodCounts
 from steersman.state.resource_columns import OfferedAmounts, RequestedAmounts, zeros
 from steersman.state.row_info import RowNodeInfo
@@ -52,6 +53,17 @@ TOPOLOGIES = Kept(
     stamps="never: written with every change of the facts",
     bound="those that somebody reads, and a few spare ones (`SharedTable`)",
     twin="the label of each node",
+)
+
+
+NODES_BY_ZONE = Kept(
+    name="nodes by zone",
+    attributes=("NodeTable.tree",),
+    holds="the nodes' names in upstream's order",
+    key="region and zone",
+    stamps="never: written with every change of the facts",
+    bound="the nodes",
+    twin="the labels of each node",
 )
 
 
@@ -101,6 +113,7 @@ class NodeTable:
         #: Rows by node name; a row without node keeps its name while pods are there.
         self.rows: dict[str, int] = {}
         self.node_count = 0
+        self.tree = NodeTree()
         self.images = ImageTable()
         #: Pod label keys that decide anything at the moment.
         self.label_keys = LabelKeysInUse()
@@ -203,6 +216,10 @@ class NodeTable:
         amounts = node_allocatable(node)
         if row is None:
             row = self._row_for(node.metadata.name)
+        if old is None:
+            self.tree.add(node.metadata.name, node.metadata.labels)
+        else:
+            self.tree.relabel(node.metadata.name, old.metadata.labels, node.metadata.labels)
         different = None
         if old is not None and old.spec == node.spec:
             different = different_keys(old.metadata.labels, node.metadata.labels)
@@ -221,6 +238,7 @@ class NodeTable:
             raise KeyError(name)
         self._detach(row, None)
         labels = self.node(row).metadata.labels
+        self.tree.remove(name, labels)
         self.nodes[row] = None
         self.node_count -= 1
         self.alive[row] = False

@@ -23,7 +23,8 @@ from steersman.state.count_validation import COUNT_CHECKS, is_twin
 from steersman.state.images import IMAGES
 from steersman.state.invariants import expect, live_rows, place_of, pods_on_rows, pods_story
 from steersman.state.label_columns import LABEL_VALUES, REQUIREMENT_COLUMNS, TAINT_SETS
-from steersman.state.node_table import NodeTable
+from steersman.state.node_table import NODES_BY_ZONE, NodeTable
+from steersman.state.node_tree import zone_of
 from steersman.state.pod_lifecycle import CachedPodState
 from steersman.state.resource_columns import OFFERED_COLUMNS, REQUESTED_COLUMNS
 from steersman.state.sparse_facts import SPARSE_FACTS
@@ -107,6 +108,15 @@ def _validate_rows(table: NodeTable) -> None:
         expect(place, "uids", [pod.uid for pod in pods.values()], list(pods))
         if node is not None:
             expect(place, "name of the node", node.metadata.name, table.names[row])
+
+
+@TABLE_CHECKS.of(NODES_BY_ZONE)
+def _validate_tree(table: NodeTable) -> None:
+    """Every node is in its zone, once; when it came there, only the tree knows."""
+    expected: dict[tuple[str, str], set[str]] = {}
+    for row, node in live_rows(table):
+        expected.setdefault(zone_of(node.metadata.labels), set()).add(table.names[row])
+    expect("table", "nodes by zone", {zone: set(names) for zone, names in table.tree.zones.items()}, expected)
 
 
 # -- columns -------------------------------------------------------------------------------------------------------------
