@@ -52,18 +52,20 @@ def pending_pod(seed: int) -> PendingPod:
     return pending_because(chosen, rng, is_made=seed % 4 == 3 and "quota" not in chosen)
 
 
-def pending_because(reasons: Sequence[str], rng: random.Random, *, is_made: bool = False) -> PendingPod:
-    """A pod that is pending for these reasons; `is_made`: a workload has made it."""
+def pending_because(
+    reasons: Sequence[str], rng: random.Random, *, is_made: bool = False, nodes: int | None = None
+) -> PendingPod:
+    """A pod that is pending for these reasons, among so many nodes; `is_made`: a workload has made it."""
     container = {"name": "app", "image": "example.com/app", "resources": {"requests": {"cpu": "500m"}}}
     spec: Document = {"containers": [container]}
-    nodes = [_node(f"n{index}", rng) for index in range(rng.randint(2, 5))]
-    others = [_running(f"busy-{node['metadata']['name']}", node, rng) for node in nodes]
+    members = [_node(f"n{index}", rng) for index in range(nodes or rng.randint(2, 5))]
+    others = [_running(f"busy-{node['metadata']['name']}", node, rng) for node in members]
     extra: Documents = []
     for name in reasons:
-        OBSTACLES[name](spec, nodes, others, extra, rng)
+        OBSTACLES[name](spec, members, others, extra, rng)
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": object_metadata("web", app="web"), "spec": spec}
     workload = _workload(rng, spec) if is_made else None
-    return PendingPod([*extra, *nodes, *others, workload or pod], tuple(reasons), workload)
+    return PendingPod([*extra, *members, *others, workload or pod], tuple(reasons), workload)
 
 
 def _node(name: str, rng: random.Random) -> Document:
