@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 from tests.cycle.scheduling import Cycles
 from tests.engine.upstream_search import UpstreamSearch
 
+from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import FilterPlugin, Plugin, PreFilterPlugin, PreFilterResult, ScorePlugin
+from steersman.framework.pod_info import PodInfo
 from steersman.testing import make_node, make_pod
 
 REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
@@ -19,7 +22,7 @@ OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
 
 
 class ByShare(FilterPlugin):
-    """Of every ten nodes so many fit as the pod's label says, and never the nominated one of a pod that says so."""
+    """Of every ten nodes so many fit as the pod's label says."""
 
     name = "ByShare"
 
@@ -32,9 +35,9 @@ class SomeAdmitted(PreFilterPlugin):
 
     name = "SomeAdmitted"
 
-    def pre_filter(self, pod: object, nodes: list[object]) -> PreFilterResult | None:
-        ending = pod.labels["ending"]  # type: ignore[attr-defined]
-        return PreFilterResult(admitted([node.name for node in nodes], ending)) if ending else None  # type: ignore[attr-defined]
+    def pre_filter(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> PreFilterResult | None:
+        ending = pod.labels["ending"]
+        return PreFilterResult(admitted([node.name for node in nodes], ending)) if ending else None
 
 
 class Flat(ScorePlugin):

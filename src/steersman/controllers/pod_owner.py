@@ -70,11 +70,13 @@ class PodOwnerController(Controller, Generic[T]):
     def adopt(self, owner: T, selector: Selector) -> None:
         """Makes the owner that of the selected pods which belong to nobody."""
         name, uid, namespace = key(owner), owner.metadata.uid, owner.metadata.namespace
-        has_looked = uid in self._has_looked
-        candidates = self._candidates.pop(name, {}) if has_looked else dict.fromkeys(self.owned.orphans(namespace))
-        self._has_looked.add(uid)
+        candidates: Iterable[str] = self._candidates.pop(name, ())
+        if uid not in self._has_looked:
+            self._has_looked.add(uid)
+            orphans, matches = self.owned.orphans(namespace), selector.matches
+            candidates = [each for each, pod in orphans.items() if matches(pod.metadata.labels)]
         for pod_name in candidates:
-            pod = self.owned.orphans(namespace).get(pod_name)
+            pod = self.owned.orphans(namespace).get(pod_name)  # as it is after the others were written
             if pod is None or pod.metadata.deletion_timestamp is not None:
                 continue
             if selector.matches(pod.metadata.labels) and self.may_adopt(owner, pod):

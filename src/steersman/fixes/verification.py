@@ -4,6 +4,9 @@
 `Verifier` runs the simulation once without changes, to know what was pending and preempted anyway. A set of changes passes if
 the pod has a node in the end and nobody else is worse off: no pod is pending that was not, and none is preempted, unless that
 is what the change is about. The number of trials is bounded, and so is the number of decisions in all of them.
+
+Where others wait in vain, or the cluster is large, a trial is made in a shorter form first (`bystanders`, no preemption) that
+fails only if the whole one does.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from steersman.embedded.admission.pods import PodAdmission
 from steersman.embedded.admission.quotas import QuotaExcess, quota_ledger
 from steersman.errors import InputError
 from steersman.explain import Explanation
+from steersman.fixes.bystanders import bystanders
 from steersman.fixes.changes import Change, Document, SpecPlace, merge_patch
 from steersman.fixes.commands import deletion
 from steersman.fixes.fix import FixKind, ObjectName
@@ -84,11 +88,13 @@ class Situation(NamedTuple):
 
 
 class Verifier:
-    """See the module's text. `simulation` has not run yet, and stays so. Raises `InputError` for a pod that there never is."""
+    """Tries changes for one pod. `simulation` has not run yet, and stays so. With `whole_trials` none is made in a shorter form
+    first: the plain twin. Raises `InputError` for a pod that there never is."""
 
-    def __init__(self, simulation: Simulation, pod: str) -> None:
+    def __init__(self, simulation: Simulation, pod: str, *, whole_trials: bool = False) -> None:
         self.simulation = simulation
         self._pod = pod
+        self._whole_trials = whole_trials
         self._known: dict[str, Scheduled | None] = {}
         #: The input, to make patches of.
         self.documents = InputDocuments(simulation)
@@ -116,6 +122,8 @@ class Verifier:
         self.base = base
         self._base_result = result
         self.place = self._place()
+        #: What trials begin with that leave bystanders out; None: there are none.
+        self._without_bystanders = None if whole_trials else self._left_out()
 
     def _settled(self) -> Simulation:
         """What trials begin with in a large cluster: controllers have looked at everything, and no pod was placed yet. Not for
@@ -125,6 +133,19 @@ class Verifier:
         settled = self.simulation.fork()
         settled.settle(places=False)
         return settled
+
+    def _left_out(self) -> Simulation | None:
+        is_mine = self._membership(self.base)
+        pending = self._base_result.pending
+        own = (key for key in pending if is_mine(controller_of(self.base.cluster.get(api.Pod, key))))
+        others = bystanders(self.base, self._base_result, (self._pod, *(own if self.workload is not None else ())))
+        given = self._origin.cluster.objects(api.Pod)
+        present = [given[api.key(pod)] for pod in others if api.key(pod) in given]
+        if not present:
+            return None
+        origin = self._origin.fork()
+        origin.leave_out(present)
+        return origin
 
     def _refused_pod(self) -> api.Pod:
         """The pod as it would have been let in."""
@@ -195,28 +216,38 @@ class Verifier:
 
     def _tried(self, changes: Sequence[Change]) -> Scheduled | None:
         self.count_trial()
+        if self._without_bystanders is not None:
+            passes = self._tried_from(self._without_bystanders, changes) is not None
+            return self._outcome(self._origin, changes)[0] if passes else None
+        return self._tried_from(self._origin, changes)
+
+    def _tried_from(self, origin: Simulation, changes: Sequence[Change]) -> Scheduled | None:
+        """How a trial ends: without preemption first, which is all if nobody was ever tried in vain and could have preempted."""
         without_preemption = self._without_preemption(changes)
-        if without_preemption and self._outcome((*changes, *without_preemption)) is None:
-            return None
-        return self._outcome(changes)
+        if without_preemption:
+            scheduled, was_tried_in_vain = self._outcome(origin, (*changes, *without_preemption))
+            if scheduled is None or not was_tried_in_vain:
+                return scheduled
+        return self._outcome(origin, changes)[0]
 
     def _without_preemption(self, changes: Sequence[Change]) -> tuple[Change, ...]:
         """Has the pod preempt nobody: what does not pass so does not pass at all, and in a large cluster fails much faster."""
         may_evict = any(change.kind in _EVICTING for change in changes)
-        if self._objects < LARGE or self.place is None or may_evict:
+        if self._objects < LARGE or self.place is None or may_evict or self._whole_trials:
             return ()
         return (self.place.change(FixKind.SEVERAL, "", lambda spec: spec.update(preemptionPolicy="Never")),)
 
-    def _outcome(self, changes: Sequence[Change]) -> Scheduled | None:
-        trial = self._run(changes)
+    def _outcome(self, origin: Simulation, changes: Sequence[Change]) -> tuple[Scheduled | None, bool]:
+        """How a trial ends, and whether it tried a pod in vain."""
+        trial = self._run(changes, origin)
         if trial is None:
-            return None
+            return None, False
         with trial:
-            return self.judged(trial, changes)
+            return self.judged(trial, changes), trial.pods_tried_in_vain > 0
 
-    def _run(self, changes: Sequence[Change]) -> Simulation | None:
+    def _run(self, changes: Sequence[Change], origin: Simulation | None = None) -> Simulation | None:
         """A fork with these changes, at rest; None: it does not come to rest, or refuses one of them."""
-        trial = self._origin.fork()
+        trial = (origin or self._origin).fork()
         try:
             self._apply(trial, changes)
             trial.advance()

@@ -192,6 +192,18 @@ class Simulation:
         return self._driver.decisions
 
     @property
+    def pods_tried_in_vain(self) -> int:
+        """How many pods there were of which an attempt has failed so far."""
+        return len(self._driver.writer.failures)
+
+    @property
+    def has_own_plugins_only(self) -> bool:
+        """Whether every plugin of every profile ships with Steersman."""
+        profiles = self._driver.scheduler.profiles.values()
+        plugins = (plugin for profile in profiles for plugin in profile.plugins.values())
+        return all(type(plugin).__module__.startswith("steersman.") for plugin in plugins)
+
+    @property
     def setup(self) -> SimulationSetup:
         """How the simulation was made."""
         return SimulationSetup(self._options, self._seed, self._start, self._kubelets, self._controllers)
@@ -320,6 +332,12 @@ class Simulation:
                 self._driver.decide_ready()
             else:
                 self._driver.schedule_now()
+
+    def leave_out(self, pods: Sequence[api.Pod]) -> None:
+        """The scheduler forgets these pods, which have no node; they stay in the cluster. For what-ifs on a fork."""
+        with self._journal.doing(Step("leave_out", (pods,))):
+            for pod in pods:
+                self._driver.scheduler.ingest.deleted(pod)
 
     def refresh_plugins(self) -> None:
         """Has plugins find out what they know from outside, unless they have; forks that are made later know it too."""
