@@ -12,6 +12,7 @@ and deserves another try.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 from weakref import finalize
 
@@ -23,6 +24,8 @@ from steersman.controllers import start as start_controllers
 from steersman.cycle.decision import Decision
 from steersman.embedded import EphemeralClaims, ResourceClaimController, Store, StoreReader, VolumeController, feed
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.postponement import CyclePostponed
+from steersman.framework.status import CycleAborted
 from steersman.host import UNSCHEDULABLE_SECONDS, TimerHeap, frozen_heap, keep_freed_memory
 from steersman.kubelets import DEFAULT_POLICY, KubeletPolicy, Kubelets, NodeDrain
 from steersman.rng import SeededRng
@@ -163,6 +166,14 @@ class Driver:
         if not self._asks_extenders:
             return self.scheduler.cycle.schedule_one(pod)
         return self._tasks.finish(self.scheduler.decide(pod))
+
+    def look_at(self, pod: PodInfo) -> None:
+        """Evaluates the pod and decides nothing, so that what plugins keep of the cluster is there, and forks have it too."""
+        profile = self.scheduler.profiles.get(pod.scheduler_name)
+        if profile is not None and self.scheduler.cache.nodes.node_count:
+            self.refresh_plugins_once()
+            with suppress(CycleAborted, CyclePostponed):
+                self.scheduler.cycle.preview(profile, pod)
 
     @property
     def is_at_rest(self) -> bool:

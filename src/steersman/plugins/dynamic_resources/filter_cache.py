@@ -27,6 +27,7 @@ from steersman.api import Node
 from steersman.framework.handle import Objects
 from steersman.framework.nodes_view import NodesView
 from steersman.framework.status import Status
+from steersman.graph_copy import copied_attributes, no_value, shallow, shared_by_copies
 from steersman.kept import Kept
 from steersman.plugins.dynamic_resources.allocation import (
     DeviceId,
@@ -43,6 +44,7 @@ RowIndex = NDArray[np.intp]
 _UNKNOWN, _FITS, _REJECTED = 0, 1, 2
 
 
+@shared_by_copies
 class NodeAllocation(msgspec.Struct, frozen=True):
     """The devices that the pod would get on a node."""
 
@@ -58,6 +60,7 @@ NOTHING_TO_ALLOCATE = NodeAllocation((), ())
 NodeAnswer = NodeAllocation | Status
 
 
+@copied_attributes(_by_name=shallow, _rows=no_value)
 class NodeAnswers:
     """The answers to one question. An answer holds for the node as it was then."""
 

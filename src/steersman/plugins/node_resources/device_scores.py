@@ -25,6 +25,7 @@ from steersman.plugins.dynamic_resources import claim_tracker_of
 from steersman.plugins.dynamic_resources.allocation import (
     AllocationFault,
     DevicesInUse,
+    KnownTraits,
     PublishedDevice,
     PublishedSlice,
     Selectors,
@@ -103,7 +104,8 @@ class DeviceTotals:
 
     def _read(self) -> dict[str, list[PublishedSlice]]:
         by_node: dict[str, list[PublishedSlice]] = {}
-        for one in map(PublishedSlice, self._objects.list(ResourceSlice)):
+        known = KnownTraits()
+        for one in (PublishedSlice(each, known) for each in self._objects.list(ResourceSlice)):
             by_node.setdefault(one.reach.node_name, []).append(one)
         return by_node
 

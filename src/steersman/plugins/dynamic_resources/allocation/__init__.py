@@ -24,7 +24,12 @@ from steersman.plugins.dynamic_resources.allocation.requests import (
     expressions_of,
     prepare,
 )
-from steersman.plugins.dynamic_resources.allocation.resource_slices import DeviceId, PublishedDevice, PublishedSlice
+from steersman.plugins.dynamic_resources.allocation.resource_slices import (
+    DeviceId,
+    KnownTraits,
+    PublishedDevice,
+    PublishedSlice,
+)
 from steersman.plugins.dynamic_resources.allocation.results import allocation_of
 from steersman.plugins.dynamic_resources.allocation.search import (
     FoundDevice,
@@ -43,6 +48,7 @@ __all__ = [
     "DevicesInUse",
     "Features",
     "FoundDevice",
+    "KnownTraits",
     "NodeDevices",
     "NodeFault",
     "OutOfTime",

@@ -15,9 +15,11 @@ import msgspec
 from steersman.api import Node, ResourceSlice
 from steersman.derived import Derived
 from steersman.framework.handle import Objects
+from steersman.graph_copy import copied_attributes, shallow, shared_by_copies, two_levels
 from steersman.kept import Kept
 from steersman.plugins.dynamic_resources.allocation.resource_slices import (
     CounterId,
+    KnownTraits,
     PoolId,
     PublishedDevice,
     PublishedSlice,
@@ -146,6 +148,7 @@ def _unknown_counter(counters: Mapping[CounterId, int], devices: Iterable[Publis
 # -- pools of all nodes ------------------------------------------------------------------------------------------------
 
 
+@shared_by_copies
 class NodeDevices:
     """The devices that one node can use, by pool."""
 
@@ -185,6 +188,14 @@ PUBLISHED_DEVICES = Kept(
 )
 
 
+@copied_attributes(
+    _slices=shallow,
+    _local=shallow,
+    _shared=shallow,
+    _by_pool=shallow,
+    _by_node=shallow,
+    _users=two_levels,
+)
 class PublishedDevices:
     """The devices of every node, worked out when somebody asks and kept until a slice that reaches the node changes."""
 
@@ -193,6 +204,7 @@ class PublishedDevices:
         self._partitionable = partitionable
         self._slices_as_of: Derived[None] = Derived()
         self._slices: dict[str, PublishedSlice] = {}
+        self._traits = KnownTraits()
         self._local: dict[str, list[PublishedSlice]] = {}
         self._shared: list[PublishedSlice] = []
         self._by_pool: dict[PoolId, list[PublishedSlice]] = {}
@@ -268,4 +280,4 @@ class PublishedDevices:
     def _prepared(self, slices: Iterable[ResourceSlice]) -> Iterable[PublishedSlice]:
         for one in slices:
             known = self._slices.get(one.metadata.name)
-            yield known if known is not None and known.slice is one else PublishedSlice(one)
+            yield known if known is not None and known.slice is one else PublishedSlice(one, self._traits)

@@ -7,6 +7,10 @@ Everything is worked out here that depends on neither pod nor node, once per sli
 
 from __future__ import annotations
 
+from weakref import WeakValueDictionary
+
+import msgspec
+
 from steersman.api import Device, DeviceAttribute, Node, NodeSelector, ResourceSlice
 from steersman.api.meta import Quantity
 from steersman.api.node_selectors import AnyTerm, strict
@@ -14,6 +18,7 @@ from steersman.api.quantity import NANO, memoised, parse
 from steersman.bounded_table import RecentTable
 from steersman.cel import AttributeValue, DeviceInput, Version
 from steersman.errors import InputError
+from steersman.graph_copy import shared_by_copies
 from steersman.kept import Kept
 from steersman.plugins.dynamic_resources.allocation.limits import AllocationFault
 
@@ -24,8 +29,10 @@ PoolId = tuple[str, str]
 #: The name of a set of shared counters, and of a counter in it.
 CounterId = tuple[str, str]
 
-#: Of so many selectors a device remembers whether it matches.
+#: Of so many selectors it is remembered whether a device matches.
 _MOST_ANSWERS = 256
+
+_encoder = msgspec.json.Encoder()
 
 
 @memoised
@@ -37,22 +44,62 @@ def nanos(quantity: Quantity) -> int:
 
 DEVICE_ANSWERS = Kept(
     name="answers of devices",
-    attributes=("PublishedDevice.answers",),
+    attributes=("DeviceTraits.answers",),
     holds="whether a CEL expression matches a device",
-    key="device, expression",
-    stamps="never: made anew when the slice is another object",
-    bound="256 expressions for each device, the latest (`RecentTable`)",
+    key="driver, attributes and capacity of a device; expression",
+    stamps="never: goes with the last device that is like this",
+    bound="256 expressions for devices that are alike, the latest (`RecentTable`)",
     twin="the expression, evaluated",
     held_equal="tests/plugins/dynamic_resources/allocation/test_choosing_devices.py",
 )
 
 
+@shared_by_copies
+class DeviceTraits:
+    """A device as expressions see it, and what they said. Devices that are alike have one: a cluster has few models."""
+
+    __slots__ = ("__weakref__", "_device", "_driver", "_input", "answers")
+
+    def __init__(self, driver: str, device: Device) -> None:
+        self._driver = driver
+        self._device = device
+        self._input: DeviceInput | None = None
+        #: By expression: whether it matches, or why that cannot be said.
+        self.answers: RecentTable[str, bool | str] = RecentTable(_MOST_ANSWERS)
+
+    @property
+    def input(self) -> DeviceInput:
+        if self._input is None:
+            device = self._device
+            attributes = {name: _value(attribute) for name, attribute in device.attributes.items()}
+            capacity = {name: capacity.value for name, capacity in device.capacity.items()}
+            self._input = DeviceInput(self._driver, attributes, capacity, device.allow_multiple_allocations)
+        return self._input
+
+
+@shared_by_copies
+class KnownTraits:
+    """The traits of all devices that there are, so that those of a new device may be known already."""
+
+    def __init__(self) -> None:
+        self._known: WeakValueDictionary[tuple[str, bytes], DeviceTraits] = WeakValueDictionary()
+
+    def of(self, driver: str, device: Device) -> DeviceTraits:
+        seen = (device.attributes, device.capacity, device.allow_multiple_allocations)
+        key = (driver, _encoder.encode(seen))
+        traits = self._known.get(key)
+        if traits is None:
+            traits = self._known[key] = DeviceTraits(driver, device)
+        return traits
+
+
+@shared_by_copies
 class PublishedDevice:
     """One device of a slice. Lives as long as the slice stays as it is."""
 
-    __slots__ = ("_input", "answers", "consumes", "device", "id", "is_shared", "reach", "slice", "taints")
+    __slots__ = ("consumes", "device", "id", "is_shared", "reach", "slice", "taints", "traits")
 
-    def __init__(self, device: Device, published_in: ResourceSlice) -> None:
+    def __init__(self, device: Device, published_in: ResourceSlice, known: KnownTraits) -> None:
         spec = published_in.spec
         self.id: DeviceId = (spec.driver, spec.pool.name, device.name)
         self.device = device
@@ -67,21 +114,7 @@ class PublishedDevice:
         self.consumes = _consumption(device)
         #: The taints that keep claims away unless they tolerate them.
         self.taints = tuple(taint for taint in device.taints if taint.effect in ("NoSchedule", "NoExecute"))
-        #: By expression: whether it matches, or why that cannot be said.
-        self.answers: RecentTable[str, bool | str] = RecentTable(_MOST_ANSWERS)
-        self._input: DeviceInput | None = None
-
-    @property
-    def input(self) -> DeviceInput:
-        """The device as expressions see it."""
-        if self._input is None:
-            attributes = {name: _value(attribute) for name, attribute in self.device.attributes.items()}
-            capacity = {name: capacity.value for name, capacity in self.device.capacity.items()}
-            self._input = DeviceInput(self.id[0], attributes, capacity, self.device.allow_multiple_allocations)
-        return self._input
-
-    def remember(self, expression: str, answer: bool | str) -> None:
-        self.answers.put(expression, answer)
+        self.traits = known.of(spec.driver, device)
 
     @property
     def text(self) -> str:
@@ -112,12 +145,13 @@ def _consumption(device: Device) -> dict[CounterId, int]:
 # -- slices ------------------------------------------------------------------------------------------------------------
 
 
+@shared_by_copies
 class PublishedSlice:
     """A slice with its devices. Lives as long as the slice stays as it is."""
 
     __slots__ = ("counter_sets", "devices", "generation", "name", "pool", "reach", "slice", "slice_count")
 
-    def __init__(self, published: ResourceSlice) -> None:
+    def __init__(self, published: ResourceSlice, known: KnownTraits) -> None:
         spec = published.spec
         self.slice = published
         self.name = published.metadata.name
@@ -126,7 +160,7 @@ class PublishedSlice:
         self.slice_count = spec.pool.resource_slice_count
         self.counter_sets = spec.shared_counters
         self.reach = Reach(spec.node_name, spec.all_nodes, spec.node_selector)
-        self.devices = tuple(PublishedDevice(device, published) for device in spec.devices)
+        self.devices = tuple(PublishedDevice(device, published, known) for device in spec.devices)
 
     @property
     def has_counters(self) -> bool:

@@ -43,7 +43,7 @@ class Selectors:
 
     def select(self, device: PublishedDevice, request: DeviceRequirement) -> bool:
         """Whether the device is of the kind that the request wants. AllocationFault when an expression cannot be evaluated."""
-        answers = device.answers
+        answers = device.traits.answers
         for expression in (*request.class_expressions, *request.expressions):
             answer = answers.get(expression)
             if answer is None:
@@ -55,7 +55,7 @@ class Selectors:
     def match(self, device: PublishedDevice, expressions: Iterable[str]) -> bool:
         """Whether the device matches expressions that belong to no request. AllocationFault when one cannot be evaluated."""
         for expression in expressions:
-            answer = device.answers.get(expression)
+            answer = device.traits.answers.get(expression)
             if answer is None:
                 answer = self._evaluated(device, expression)
             if isinstance(answer, str):
@@ -79,13 +79,13 @@ class Selectors:
             answer = (
                 f"CEL compile error: {selector.error}"
                 if selector.error is not None
-                else selector.matches(device.input, self._clock)
+                else selector.matches(device.traits.input, self._clock)
             )
         except EvaluationTimeout as problem:
             raise AllocationFault(f"CEL runtime error: device {device.text}: {problem}") from None
         except CelError as problem:
             answer = f"CEL runtime error: {problem}"
-        device.remember(expression, answer)
+        device.traits.answers.put(expression, answer)
         return answer
 
 
