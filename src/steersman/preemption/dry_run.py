@@ -174,8 +174,11 @@ def dry_run(
     what_if: WhatIf, state: CycleState, pod: PodInfo, node: NodeInfo, budgets: Budgets, now: float
 ) -> Candidate | Status:
     """The node as a candidate, or why it is none. `state` is not changed."""
+    removable = [other for other in node.pods if other.priority < pod.priority]
+    if not removable:
+        return unresolvable(REASON_NO_VICTIMS)
     try:
-        return _DryRun(what_if, state.clone(), pod, PlainNodeInfo.copy_of(node)).run(budgets, now)
+        return _DryRun(what_if, state.clone(), pod, PlainNodeInfo.copy_of(node)).run(removable, budgets, now)
     except CycleAborted as abort:
         return error(abort.status.message)
 
@@ -189,10 +192,8 @@ class _DryRun:
         self._pod = pod
         self._node = node
 
-    def run(self, budgets: Budgets, now: float) -> Candidate | Status:
-        removable = [other for other in self._node.pods if other.priority < self._pod.priority]
-        if not removable:
-            return unresolvable(REASON_NO_VICTIMS)
+    def run(self, removable: Sequence[PodInfo], budgets: Budgets, now: float) -> Candidate | Status:
+        """Without the removable pods the node has to fit; then as many of them as possible come back."""
         for other in removable:
             self._remove(other)
         objection = self._objection()
