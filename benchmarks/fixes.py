@@ -99,6 +99,7 @@ def asked(loaded: Simulation, pod: str) -> Question:
     """The question about one pod, of a cluster that was loaded."""
     gc.collect()
     cpu, wall = time.process_time(), time.perf_counter()
+    loaded.look_at(pod)
     with loaded.fork() as simulation:
         simulation.run()
         answer = explain_pod(simulation, pod, Asked(loaded=loaded))

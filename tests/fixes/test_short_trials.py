@@ -12,6 +12,7 @@ from tests.fixes.documents import ZONE, Document, Documents
 from tests.fixes.pending_pods import OBSTACLES, pending_because
 
 from steersman.fixes import bystanders, find_fixes, verification
+from steersman.fixes.fix_writer import against_input
 from steersman.fixes.search import FixSearch
 from steersman.fixes.verification import Verifier
 from steersman.sim import Simulation
@@ -41,11 +42,14 @@ OWN = (
 
 
 def several_pending(seed: int) -> tuple[Documents, list[str]]:
-    """A cluster in which some pods wait, for reasons of their own; now and then they use, attract or line up with each other."""
+    """A cluster in which some pods wait, for reasons of their own; some use, attract or line up with each other."""
     rng = random.Random(seed)
     case = pending_because((), rng)
     *given, pod = case.documents
-    nodes, others = [each for each in given if each["kind"] == "Node"], [each for each in given if each["kind"] == "Pod"]
+    nodes, others = (
+        [each for each in given if each["kind"] == "Node"],
+        [each for each in given if each["kind"] == "Pod"],
+    )
     extra: Documents = []
     pods: Documents = []
     for number in range(rng.randint(2, 5)):
@@ -72,14 +76,15 @@ def test_fixes_are_those_of_whole_trials(seed: int, large: bool, monkeypatch: py
     documents, pods = several_pending(seed)
     for pod in pods[:2]:
         found = find_fixes(Simulation.load(*documents), pod)
-        whole = FixSearch(Verifier(Simulation.load(*documents), pod, whole_trials=True)).fixes()
-        assert [fix.to_dict() for fix in found] == [fix.to_dict() for fix in whole]
+        verifier = Verifier(Simulation.load(*documents), pod, whole_trials=True)
+        whole = [against_input(draft, verifier) for draft in FixSearch(verifier).drafts()]
+        assert list(found) == whole
 
 
 def left_out(*pods: PodBuilder, **options: Any) -> set[str]:
     """The bystanders of the pod `web` in a cluster of two zones, too small for all of these pods."""
     nodes = [a_node(name).label(ZONE, name) for name in ("n1", "n2")]
-    base = Simulation.load(*(each.obj() for each in (*nodes, *pods)), **options)
+    base = Simulation.load([node.obj() for node in nodes], [pod.obj() for pod in pods], **options)
     result = base.run()
     return {pod.metadata.name for pod in bystanders.bystanders(base, result, ["default/web"])}
 

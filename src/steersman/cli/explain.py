@@ -6,7 +6,7 @@ Reads, and changes nothing. `kubectl steersman why` is the same command.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -29,6 +29,7 @@ from steersman.printable import printable
 
 if TYPE_CHECKING:
     from steersman.client import ChosenCluster, Transport
+    from steersman.fixes import DocumentSource, ObjectName
     from steersman.sim import Simulation
     from steersman.why import PodExplanation
 
@@ -150,6 +151,8 @@ def _of_files(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplana
     options = {**given, "feature_gates": given["feature_gates"] or None, "kubelet_policy": None}
     with working("loading"):
         loaded = load_simulation(options, example, [*example.manifests, *given["files"]])
+    for pod in pods:
+        loaded.look_at(_key(pod, given["namespace"]))  # once for the answer and for all trials of fixes
     with loaded, loaded.fork() as simulation, working("simulating"):
         stopped = simulation.run(given["until"]).stopped
         return _answers(simulation, loaded, pods, given, notes=(stopped,) if stopped else ())
@@ -158,7 +161,7 @@ def _of_files(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplana
 def _of_cluster(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplanation]:
     from steersman.app import RunOptions, effective
     from steersman.client import ClusterChoice
-    from steersman.live import LiveSimulation, read_simulation
+    from steersman.live import LiveSimulation, read_simulation, served_documents
 
     settings = effective(
         RunOptions(
@@ -172,10 +175,15 @@ def _of_cluster(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExpla
         server = cluster.connection.server
         return await read_simulation(transport, settings, server, named, extenders=given["extenders"])
 
+    def served(names: Collection[ObjectName]) -> Mapping[ObjectName, dict[str, Any]]:
+        return asked(choice, lambda transport, cluster: served_documents(transport, cluster.connection.server, names))
+
     choice = ClusterChoice(given["kubeconfig"], given["context"], given["master"])
     simulation, notes = asked(choice, question)
     with simulation, working("explaining"):
-        return _answers(simulation, simulation, named, given, notes=notes, is_live=True)
+        for pod in named:
+            simulation.look_at(pod)
+        return _answers(simulation, simulation, named, given, notes=notes, is_live=True, served=served)
 
 
 def _answers(
@@ -186,6 +194,7 @@ def _answers(
     *,
     notes: tuple[str, ...] = (),
     is_live: bool = False,
+    served: DocumentSource | None = None,
 ) -> Sequence[PodExplanation]:
     from steersman import why
     from steersman.sim import load_pools
@@ -193,6 +202,7 @@ def _answers(
     wants_fixes = len(pods) == 1 if given["fixes"] is None else given["fixes"]
     question = why.Asked(
         loaded=loaded if wants_fixes else None,
+        served=served,
         pools=load_pools(given["pools_file"]) if given["pools_file"] else None,
         is_live=is_live,
         target=given["target"],

@@ -7,11 +7,22 @@
 
 Read `search` first. `proposals` says which changes could help, with a module for each kind (`pod_changes`, `requests`,
 `host_ports`, `volume_changes`, `device_changes`, `node_changes`, `new_node`, `object_changes`, `moves`); `verification` tries
-them, `changes` has what a change is and the patches that changes come to, `commands` and `text` print.
+them, `changes` has what a change is, `fix_writer` writes patches and `commands` commands, `text` prints.
 """
 
-from steersman.fixes.fix import Fix, FixKind, ObjectName, ObjectPatch
+from steersman.fixes.fix import Fix, FixKind, ObjectDeletion, ObjectName, ObjectPatch, PodMove
+from steersman.fixes.fix_writer import DocumentSource
 from steersman.fixes.search import find_fixes
 from steersman.fixes.text import fixes_text
 
-__all__ = ["Fix", "FixKind", "ObjectName", "ObjectPatch", "find_fixes", "fixes_text"]
+__all__ = [
+    "DocumentSource",
+    "Fix",
+    "FixKind",
+    "ObjectDeletion",
+    "ObjectName",
+    "ObjectPatch",
+    "PodMove",
+    "find_fixes",
+    "fixes_text",
+]

@@ -43,9 +43,7 @@ def may_help(pod: api.Pod, other: api.Pod) -> bool:
     wanted = affinity.required_during_scheduling_ignored_during_execution if affinity is not None else ()
     selectors = [term.label_selector for term in wanted]
     selectors += (
-        each.label_selector
-        for each in other.spec.topology_spread_constraints
-        if each.when_unsatisfiable in _HARD
+        each.label_selector for each in other.spec.topology_spread_constraints if each.when_unsatisfiable in _HARD
     )
     if any(from_label_selector(selector).matches(pod.metadata.labels) for selector in selectors):
         return True
@@ -65,9 +63,7 @@ def _is_plain(simulation: Simulation) -> bool:
     options = simulation.setup.options
     if options.extenders or not simulation.has_own_plugins_only:
         return False
-    spreads = (
-        profile.args("PodTopologySpread", PodTopologySpreadArgs) for profile in options.configuration.profiles
-    )
+    spreads = (profile.args("PodTopologySpread", PodTopologySpreadArgs) for profile in options.configuration.profiles)
     return not any(
         constraint.when_unsatisfiable in _HARD for args in spreads for constraint in args.default_constraints
     )

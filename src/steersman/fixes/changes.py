@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from steersman.fixes.fix import FixKind, ObjectName
+from steersman.fixes.fix import FixKind, ObjectName, PodMove
 
 Document: TypeAlias = dict[str, Any]
 Edit: TypeAlias = Callable[[Document], None]
@@ -23,6 +23,14 @@ _NAMED_LISTS: Final = ("containers", "initContainers")
 _KEYED_LISTS: Final = ("topologySpreadConstraints", "schedulingGates", "ports")
 """Lists that a strategic merge patch merges too, and that are to be replaced."""
 _REPLACE: Final = {"$patch": "replace"}
+
+
+class Renewal(NamedTuple):
+    """An object that has to be made again from what it is made of, after that has changed; `maker` is who makes it, None: it
+    has to be written again as it is."""
+
+    target: ObjectName
+    maker: ObjectName | None = None
 
 
 class Change(NamedTuple):
@@ -39,10 +47,10 @@ class Change(NamedTuple):
     delete: ObjectName | None = None
     #: The command, where there is a better one than a patch.
     command: str = ""
-    #: Commands that have to follow.
-    then: tuple[str, ...] = ()
-    #: The node that takes no pods while the command is carried out; "": none.
-    cordoned: str = ""
+    #: Objects that have to be made again afterwards, in this order.
+    renews: tuple[Renewal, ...] = ()
+    #: The pod that moves.
+    moves: PodMove | None = None
 
     @property
     def key(self) -> str:

@@ -13,18 +13,12 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from steersman.fixes.changes import Change, Document, merge_patch, strategic_patch
+from steersman.fixes.api_rules import CONTROLLER_UID_LABELS, is_written_again, without_generated_fields
+from steersman.fixes.changes import Change, Document, Renewal, merge_patch, strategic_patch
 from steersman.fixes.fix import FixKind, ObjectName
 
-_IN_PLACE: Final = frozenset({FixKind.TOLERATION, FixKind.SCHEDULING_GATES})
-"""What may be changed in a pod that exists."""
-_IMMUTABLE: Final = frozenset({"Pod", "Job", "PersistentVolumeClaim", "ResourceClaim", "ResourceClaimTemplate"})
-_OF_CLAIMS: Final = frozenset({FixKind.CLAIM_SIZE, FixKind.STORAGE_CLASS})
-"""What may not be changed in a StatefulSet that exists; its pods stay when it is written again."""
 _RESTARTED: Final = frozenset({"Deployment", "DaemonSet"})
 """Workloads that replace a pod which waits when they are restarted; a StatefulSet waits for it."""
-_CONTROLLER_UID: Final = {"controller-uid": "", "batch.kubernetes.io/controller-uid": ""}
-"""The labels by which an API server ties pods to one Job."""
 
 
 def commands(
@@ -34,7 +28,7 @@ def commands(
     here can create. `refused` is a pod that is not in the cluster yet, as it is after the changes."""
     created = (manifest for change in changes if change.kind is not FixKind.ADD_NODE for manifest in change.create)
     yield from map(_create, created)
-    cordoned = dict.fromkeys(change.cordoned for change in changes if change.cordoned)
+    cordoned = dict.fromkeys(change.moves.source for change in changes if change.moves is not None)
     yield from (f"kubectl cordon {shlex.quote(node)}" for node in cordoned)
     yield from (change.command for change in changes if change.command and change.target is not None)
     for target, (before, after) in edits.items():
@@ -44,7 +38,7 @@ def commands(
     if refused is not None:
         yield _create(refused)
     yield from (change.command for change in changes if change.delete is not None)
-    yield from dict.fromkeys(command for change in changes for command in change.then)
+    yield from dict.fromkeys(_renewal(each) for change in changes for each in change.renews)
     yield from (f"kubectl uncordon {shlex.quote(node)}" for node in cordoned)
 
 
@@ -53,22 +47,24 @@ def deletion(target: ObjectName) -> str:
     return f"kubectl delete {_named(target)} --ignore-not-found"
 
 
-def renewal(pod: ObjectName, workload: ObjectName | None) -> str:
-    """The command after which the pod, or one in its place, is another one of the same spec."""
-    if workload is None:
-        return f"kubectl get {_named(pod)} -o json | kubectl replace --force -f -"
-    return f"kubectl rollout restart {_named(workload)}" if workload.kind in _RESTARTED else deletion(pod)
+def _renewal(renewal: Renewal) -> str:
+    """The command after which the object, or one in its place, is another one of the same spec."""
+    target, maker = renewal
+    if maker is None:
+        return f"kubectl get {_named(target)} -o json | kubectl replace --force -f -"
+    is_restarted = target.kind == "Pod" and maker.kind in _RESTARTED
+    return f"kubectl rollout restart {_named(maker)}" if is_restarted else deletion(target)
 
 
 def _patched(target: ObjectName, before: Document, after: Document, kinds: set[FixKind]) -> str:
     if FixKind.PRIORITY in kinds:
         before = _with_priority(before)
     if target.kind == "Job":
-        before, after = _with_generated_selector(before), _with_template_labels(after, {})
-    if target.kind == "StatefulSet" and kinds & _OF_CLAIMS:
-        return _patch(target, before, after, replaced="--force --cascade=orphan")
-    is_immutable = target.kind in _IMMUTABLE and not (target.kind == "Pod" and kinds <= _IN_PLACE)
-    return _patch(target, before, after, replaced="--force" if is_immutable else "")
+        before, after = _with_generated_selector(before), without_generated_fields(after)
+    if not is_written_again(target, kinds):
+        return _patch(target, before, after, replaced="")
+    orphans = " --cascade=orphan" if target.kind == "StatefulSet" else ""
+    return _patch(target, before, after, replaced=f"--force{orphans}")
 
 
 def _with_priority(document: Document) -> Document:
@@ -80,15 +76,10 @@ def _with_priority(document: Document) -> Document:
 
 def _with_generated_selector(job: Document) -> Document:
     """A Job as an API server has it: with a selector and labels for its uid, which have to go for another Job to be made."""
-    served = _with_template_labels(job, _CONTROLLER_UID)
-    return {**served, "spec": {"selector": {}, **served["spec"]}}
-
-
-def _with_template_labels(job: Document, labels: Document) -> Document:
     template = job["spec"]["template"]
     metadata = template.get("metadata") or {}
-    labelled = {**metadata, "labels": {**labels, **(metadata.get("labels") or {})}}
-    return {**job, "spec": {**job["spec"], "template": {**template, "metadata": labelled}}}
+    labelled = {**metadata, "labels": {**dict.fromkeys(CONTROLLER_UID_LABELS, ""), **(metadata.get("labels") or {})}}
+    return {**job, "spec": {"selector": {}, **job["spec"], "template": {**template, "metadata": labelled}}}
 
 
 def _create(manifest: Document) -> str:

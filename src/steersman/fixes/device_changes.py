@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from steersman import api
-from steersman.fixes.changes import Change, Document, Edit, NumberedChange, SpecPlace
-from steersman.fixes.commands import renewal
+from steersman.fixes.changes import Change, Document, Edit, NumberedChange, Renewal, SpecPlace
 from steersman.fixes.fix import FixKind, ObjectName
 from steersman.fixes.input_documents import InputDocuments
 from steersman.fixes.pod_changes import Alternative
@@ -23,15 +22,15 @@ _MOST_CLASSES: Final = 3
 
 
 class DeviceClaimPlace(NamedTuple):
-    """Where a claim of the pod is changed, what it asks for, and commands that have to follow a change."""
+    """Where a claim of the pod is changed, what it asks for, and what has to be made again after a change."""
 
     place: SpecPlace
     spec: api.ResourceClaimSpec
-    then: tuple[str, ...] = ()
+    renews: tuple[Renewal, ...] = ()
 
     def change(self, kind: FixKind, summary: str, edit: Edit) -> Change:
         """A change of the claim's spec."""
-        return self.place.change(kind, summary, edit)._replace(then=self.then)
+        return self.place.change(kind, summary, edit)._replace(renews=self.renews)
 
     @property
     def text(self) -> str:
@@ -69,7 +68,7 @@ def device_claims(
     simulation: Simulation, pod: api.Pod, workload: ObjectName | None, given: InputDocuments
 ) -> Iterator[DeviceClaimPlace]:
     """The claims of the pod that have no devices yet, as far as they or their templates were given."""
-    again = renewal(ObjectName(pod.KIND, pod.metadata.namespace, pod.metadata.name), workload)
+    again = Renewal(ObjectName(pod.KIND, pod.metadata.namespace, pod.metadata.name), workload)
     namespace = pod.metadata.namespace
     made = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses}
     for reference in pod.spec.resource_claims:

@@ -56,6 +56,25 @@ class ObjectName(msgspec.Struct, frozen=True, rename="camel"):
     name: str
 
 
+class ObjectDeletion(msgspec.Struct, frozen=True, rename="camel"):
+    """An object to remove, and what becomes of what it has made: removed too (`Background`), or left alone (`Orphan`)."""
+
+    kind: str
+    namespace: str
+    name: str
+    propagation_policy: str = "Background"
+
+
+class PodMove(msgspec.Struct, frozen=True, rename={"source": "from", "target": "to"}):
+    """A pod that is evicted from a node, which takes no pods meanwhile, so that its controller makes it again elsewhere."""
+
+    namespace: str
+    name: str
+    source: str
+    #: Where the pod went when the fix was tried.
+    target: str
+
+
 class ObjectPatch(msgspec.Struct, frozen=True, rename="camel"):
     """A JSON merge patch (RFC 7396) of one object: lists are given whole."""
 
@@ -66,7 +85,12 @@ class ObjectPatch(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Fix(msgspec.Struct, frozen=True, rename="camel"):
-    """Changes that were tried together on a copy of the cluster, from the beginning, and made the pod schedule."""
+    """Changes that were tried together on a copy of the cluster, from the beginning, and made the pod schedule.
+
+    A program carries out `moves`, `patches`, `delete` and `create` in this order. Of files, the patches have everything, and
+    moves are among them. Of a live cluster they are such that an API server takes them: what cannot be changed is removed and
+    created again.
+    """
 
     kind: FixKind
     #: A sentence: what to change, and where the pod goes then.
@@ -77,7 +101,9 @@ class Fix(msgspec.Struct, frozen=True, rename="camel"):
     #: Manifests of objects to create.
     create: tuple[dict[str, Any], ...] = ()
     #: Objects to remove.
-    delete: tuple[ObjectName, ...] = ()
+    delete: tuple[ObjectDeletion, ...] = ()
+    #: Pods to move.
+    moves: tuple[PodMove, ...] = ()
     #: Where the pod went when the fix was tried.
     node: str = ""
     #: Pods that were preempted for it.

@@ -22,7 +22,7 @@ from steersman.controllers.controller import controller_of
 from steersman.errors import InputError
 from steersman.explain import NodeExplanation, Verdict
 from steersman.fixes.changes import Change, Document
-from steersman.fixes.fix import FixKind, ObjectName
+from steersman.fixes.fix import FixKind, ObjectName, PodMove
 from steersman.fixes.host_ports import holders
 from steersman.fixes.verification import Situation, Verifier
 from steersman.framework.pod_resources import pod_requests
@@ -223,5 +223,5 @@ def _move(pod: api.Pod, node: str) -> Change:
         ObjectName("Pod", namespace, name),
         edit,
         command=f"echo {body} | kubectl create --raw /api/v1/namespaces/{namespace}/pods/{name}/eviction -f -",
-        cordoned=pod.spec.node_name,
+        moves=PodMove(namespace, name, pod.spec.node_name, node),
     )

@@ -17,9 +17,9 @@ from typing import Final
 
 from steersman import api
 from steersman.fixes import new_node, object_changes
-from steersman.fixes.changes import AnyChange, Change, NumberedChange, merge_patch
-from steersman.fixes.commands import commands
-from steersman.fixes.fix import Fix, FixKind, ObjectPatch
+from steersman.fixes.changes import AnyChange, Change, NumberedChange
+from steersman.fixes.fix import Fix, FixKind
+from steersman.fixes.fix_writer import DocumentSource, FixDraft, against_cluster, against_input
 from steersman.fixes.moves import moved
 from steersman.fixes.proposals import Proposals
 from steersman.fixes.verification import Scheduled, Situation, TrialsExhausted, Verifier
@@ -39,26 +39,30 @@ _MOVES: Final = 4
 """So many sets of pods are tried to be moved."""
 _LAST_RESORT: Final = 1.5
 """Where nothing was found, by how much more trials may be made."""
-_ORDER: Final = {kind: position for position, kind in enumerate(FixKind)}
 
 
-def find_fixes(simulation: Simulation, pod: str) -> tuple[Fix, ...]:
+def find_fixes(simulation: Simulation, pod: str, served: DocumentSource | None = None) -> tuple[Fix, ...]:
     """The smallest changes that make the pod `namespace/name` schedule, those that change least first; none for a pod that is
     scheduled anyway. The simulation is one that has been loaded and has not run; it stays as it is.
 
-    Each fix was tried on a fork, from the beginning to rest. Raises `InputError` for a pod that does not come to be.
+    Each fix was tried on a fork, from the beginning to rest. Of a live cluster, `served` gives the objects that fixes are to
+    change, whole, as its API server has them. Raises `InputError` for a pod that does not come to be.
     """
-    return FixSearch(Verifier(simulation, pod_key(pod))).fixes()
+    verifier = Verifier(simulation, pod_key(pod))
+    drafts = FixSearch(verifier).drafts()
+    if served is not None:
+        return tuple(against_cluster(drafts, served))
+    return tuple(against_input(draft, verifier) for draft in drafts)
 
 
 class FixSearch:
-    """One search; see the module's text."""
+    """The search for the fixes of one pod."""
 
     def __init__(self, verifier: Verifier) -> None:
         self._verifier = verifier
-        self._found: dict[str, Fix] = {}
+        self._found: dict[str, FixDraft] = {}
 
-    def fixes(self) -> tuple[Fix, ...]:
+    def drafts(self) -> tuple[FixDraft, ...]:
         """All fixes, the smallest first."""
         placement = self._verifier.placement
         if not self._verifier.is_refused and (placement is None or not placement.is_pending):
@@ -75,7 +79,7 @@ class FixSearch:
                 self._verifier.allow(_LAST_RESORT)
                 with suppress(TrialsExhausted):
                     self._by_both(*prepared)
-        return tuple(sorted(self._found.values(), key=_rank))
+        return tuple(sorted(self._found.values(), key=lambda draft: draft.rank))
 
     @property
     def _ways(self) -> tuple[tuple[float, Callable[[Situation, tuple[Change, ...]], None]], ...]:
@@ -256,36 +260,6 @@ class FixSearch:
             without = self._passes(fewer)
             if without is not None:
                 changes, scheduled = fewer, without
-        fix = self._fix(self._carried_out(changes), scheduled)
-        self._found.setdefault(fix.summary, fix)
+        draft = FixDraft(self._carried_out(changes), scheduled)
+        self._found.setdefault(draft.summary, draft)
         return scheduled
-
-    def _fix(self, changes: Sequence[Change], scheduled: Scheduled) -> Fix:
-        edits = self._verifier.documents.patches(changes)
-        kinds = {change.kind for change in changes} - {FixKind.RECREATE}
-        return Fix(
-            kind=kinds.pop() if len(kinds) == 1 else FixKind.SEVERAL,
-            summary=_summary(changes, scheduled),
-            commands=tuple(commands(changes, edits, self._verifier.refused_document(edits))),
-            patches=tuple(
-                ObjectPatch(target.kind, target.namespace, target.name, merge_patch(before, after))
-                for target, (before, after) in edits.items()
-            ),
-            create=tuple(manifest for change in changes for manifest in change.create),
-            delete=tuple(change.delete for change in changes if change.delete is not None),
-            node=scheduled.node,
-            evicts=scheduled.evicts,
-            parts=tuple(change.kind for change in changes),
-        )
-
-
-def _summary(changes: Sequence[Change], scheduled: Scheduled) -> str:
-    what = " and ".join(change.summary for change in changes)
-    evicts = f"; evicts {', '.join(scheduled.evicts)}" if scheduled.evicts else ""
-    return f"{what[0].upper()}{what[1:]}: it goes to {scheduled.node}{evicts}."
-
-
-def _rank(fix: Fix) -> tuple[bool, int, int, list[int], str]:
-    """What needs no machine comes first, then what evicts nobody, then what has the fewest parts."""
-    order = [_ORDER[kind] for kind in fix.parts if kind is not FixKind.RECREATE]
-    return FixKind.ADD_NODE in fix.parts, len(fix.evicts), len(order), order, fix.summary

@@ -132,6 +132,7 @@ class Verifier:
             return self.simulation
         settled = self.simulation.fork()
         settled.settle(places=False)
+        settled.look_at(self._pod)
         return settled
 
     def _left_out(self) -> Simulation | None:
@@ -222,7 +223,7 @@ class Verifier:
         return self._tried_from(self._origin, changes)
 
     def _tried_from(self, origin: Simulation, changes: Sequence[Change]) -> Scheduled | None:
-        """How a trial ends: without preemption first, which is all if nobody was ever tried in vain and could have preempted."""
+        """How a trial ends: without preemption first, which is all if nobody was tried in vain who could have preempted."""
         without_preemption = self._without_preemption(changes)
         if without_preemption:
             scheduled, was_tried_in_vain = self._outcome(origin, (*changes, *without_preemption))

@@ -13,8 +13,7 @@ from typing import Any, Final, NamedTuple
 from steersman import api
 from steersman.api import quantity
 from steersman.api.persistent_volumes import NO_PROVISIONER, STORAGE, class_of_claim, class_of_volume
-from steersman.fixes.changes import Change, Document, NumberedChange, SpecPlace
-from steersman.fixes.commands import deletion, renewal
+from steersman.fixes.changes import Change, Document, NumberedChange, Renewal, SpecPlace
 from steersman.fixes.fix import FixKind, ObjectName
 from steersman.fixes.input_documents import InputDocuments
 from steersman.fixes.pod_changes import HOSTNAME, Alternative
@@ -31,8 +30,8 @@ class ClaimOfPod(NamedTuple):
 
     claim: api.PersistentVolumeClaim
     place: SpecPlace | None
-    #: Commands that have to follow a change.
-    then: tuple[str, ...] = ()
+    #: What has to be made again after a change.
+    renews: tuple[Renewal, ...] = ()
 
 
 def unbound_claims(
@@ -43,8 +42,8 @@ def unbound_claims(
         claim = simulation.cluster.find(api.PersistentVolumeClaim, f"{pod.metadata.namespace}/{name}")
         if claim is not None and not claim.spec.volume_name:
             place = _place(simulation, claim, workload, given)
-            then = _renewals(pod, claim, workload) if place is not None and place.path else ()
-            yield ClaimOfPod(claim, place, then)
+            renews = _renewals(pod, claim, workload) if place is not None and place.path else ()
+            yield ClaimOfPod(claim, place, renews)
 
 
 def _claim_names(pod: api.Pod) -> Iterator[str]:
@@ -52,11 +51,10 @@ def _claim_names(pod: api.Pod) -> Iterator[str]:
     yield from (source.claim_name for source in sources if source is not None and source.claim_name)
 
 
-def _renewals(pod: api.Pod, claim: api.PersistentVolumeClaim, workload: ObjectName | None) -> tuple[str, ...]:
-    """What has the claim and the pod made again, after the template of the claim has changed."""
-    namespace = pod.metadata.namespace
-    name = ObjectName(pod.KIND, namespace, pod.metadata.name)
-    return deletion(ObjectName(claim.KIND, namespace, claim.metadata.name)), renewal(name, workload)
+def _renewals(pod: api.Pod, claim: api.PersistentVolumeClaim, workload: ObjectName | None) -> tuple[Renewal, ...]:
+    """The claim and the pod, which are made again after the template of the claim has changed."""
+    names = ((claim.KIND, claim.metadata.name), (pod.KIND, pod.metadata.name))
+    return tuple(Renewal(ObjectName(kind, pod.metadata.namespace, name), workload) for kind, name in names)
 
 
 def _place(
@@ -108,7 +106,7 @@ def _smaller(simulation: Simulation, found: ClaimOfPod, place: SpecPlace) -> Num
             spec["resources"]["requests"][STORAGE] = text
 
         summary = f"lower the size of claim {name} from {amount_text('memory', asked)} to {text}"
-        return place.change(FixKind.CLAIM_SIZE, summary, edit)._replace(then=found.then)
+        return place.change(FixKind.CLAIM_SIZE, summary, edit)._replace(renews=found.renews)
 
     return NumberedChange(f"size {name}", FixKind.CLAIM_SIZE, guess, highest, make)
 
@@ -134,7 +132,7 @@ def _with_class(found: ClaimOfPod, place: SpecPlace, old: str, name: str) -> Cha
         spec["storageClassName"] = name
 
     summary = f"change the storage class of claim {found.claim.metadata.name} from {old or 'none'} to {name}"
-    return place.change(FixKind.STORAGE_CLASS, summary, edit)._replace(then=found.then)
+    return place.change(FixKind.STORAGE_CLASS, summary, edit)._replace(renews=found.renews)
 
 
 # -- what is missing ---------------------------------------------------------------------------------------------------

@@ -8,5 +8,14 @@ Nothing is watched and nothing is written. `app` runs a scheduler on the same cl
 
 from steersman.live.cluster_reader import PLANNED_KINDS, LiveError, ReadCluster, read
 from steersman.live.live_simulation import LiveSimulation, read_simulation
+from steersman.live.served_documents import served_documents
 
-__all__ = ["PLANNED_KINDS", "LiveError", "LiveSimulation", "ReadCluster", "read", "read_simulation"]
+__all__ = [
+    "PLANNED_KINDS",
+    "LiveError",
+    "LiveSimulation",
+    "ReadCluster",
+    "read",
+    "read_simulation",
+    "served_documents",
+]

@@ -12,7 +12,7 @@ done again: that is how a decision is explained afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, Final, NamedTuple, Self, cast
 from weakref import ref
 
@@ -338,6 +338,13 @@ class Simulation:
         with self._journal.doing(Step("leave_out", (pods,))):
             for pod in pods:
                 self._driver.scheduler.ingest.deleted(pod)
+
+    def look_at(self, pod: str) -> None:
+        """Has plugins work out what they keep for the pod `namespace/name`, if it is there and has no node; forks that are made
+        later know it too. Nothing is decided."""
+        found = self._store.find(api.Pod, pod_key(pod))
+        if found is not None and not found.spec.node_name:
+            self._driver.look_at(self._driver.scheduler.cache.shapes.info(found))
 
     def refresh_plugins(self) -> None:
         """Has plugins find out what they know from outside, unless they have; forks that are made later know it too."""

@@ -8,7 +8,6 @@ from typing import Final
 
 import msgspec
 
-from steersman.framework.node_info import NodeInfo
 from steersman.state.node_table import NodeTable
 
 PODS: Final = "pods"
@@ -34,13 +33,17 @@ class Utilisation(msgspec.Struct, frozen=True):
 
 
 def utilisation(table: NodeTable) -> Utilisation:
-    nodes = {table.names[row]: _of_node(table.info(row), table.offered.by_row[row]) for row in table.live_rows()}
+    nodes = {table.names[row]: _of_row(table, row) for row in table.live_rows()}
     return Utilisation(_sum(nodes.values()), nodes)
 
 
-def _of_node(node: NodeInfo, offered: Iterable[str]) -> dict[str, Usage]:
-    usages = {name: Usage(node.allocatable(name), node.requested(name)) for name in offered if name != PODS}
-    usages[PODS] = Usage(node.allowed_pods, node.pod_count)
+def _of_row(table: NodeTable, row: int) -> dict[str, Usage]:
+    """What is offered and requested on a row, pods last; read from the columns, since there may be thousands of nodes."""
+    requested = table.amounts_requested.amount
+    usages = {
+        name: Usage(amount, requested(name, row)) for name, amount in table.offered.by_row[row].items() if name != PODS
+    }
+    usages[PODS] = Usage(table.allowed_pods.cell[row], table.pod_count.cell[row])
     return usages
 
 

@@ -17,7 +17,7 @@ import msgspec
 
 from steersman import api
 from steersman.explain import Cause, CauseCode, Explanation, Outcome, Waker, wakers, without_cycle
-from steersman.fixes import Fix, find_fixes
+from steersman.fixes import DocumentSource, Fix, find_fixes
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
 from steersman.framework.status import Status
 from steersman.sim import NodePools, Placement, Simulation, SimulationError
@@ -40,6 +40,8 @@ class Asked(msgspec.Struct, frozen=True):
 
     #: The simulation as it was before it ran, with which fixes are looked for; None: they are not.
     loaded: Simulation | None = None
+    #: Of a live cluster: gives the objects that fixes are to change as its API server has them.
+    served: DocumentSource | None = None
     #: Pools of an autoscaler: would one more node help?
     pools: NodePools | None = None
     #: The simulation shows a live cluster, whose own scheduler has a queue that nobody sees.
@@ -186,7 +188,7 @@ class _Question:
     def _fixes(self, answer: PodExplanation) -> tuple[Fix, ...] | None:
         if self._asked.loaded is None or answer.cause.code in (CauseCode.TERMINATING, CauseCode.WAITING):
             return None
-        return find_fixes(self._asked.loaded, answer.pod)
+        return find_fixes(self._asked.loaded, answer.pod, self._asked.served)
 
     def _node_if_left_alone(self, pod: str) -> str:
         """Where the pod goes if time passes: room may be made for it, and others end."""

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the fixes that were found: sentences, commands, and patches of objects.
+
+    drafts of `search` ─► edits of documents ─┬─► against the input: patches
+                                              └─► against a live cluster: what an API server takes
+
+The objects of a live cluster are read as far as scheduling looks at them. A merge patch replaces lists, so it has to be made of
+whole objects: a `DocumentSource` fetches those that the fixes are about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from steersman.fixes.api_rules import as_new, is_written_again
+from steersman.fixes.changes import Change, Document, edited, merge_patch
+from steersman.fixes.commands import commands
+from steersman.fixes.fix import Fix, FixKind, ObjectDeletion, ObjectName, ObjectPatch
+from steersman.fixes.verification import Scheduled, Verifier
+
+DocumentSource: TypeAlias = Callable[[Collection[ObjectName]], Mapping[ObjectName, Document]]
+"""Gives objects as an API server has them; those that are gone are missing."""
+Edits: TypeAlias = Mapping[ObjectName, tuple[Document, Document]]
+"""Objects before and after the changes."""
+
+_ORPHAN: Final = "Orphan"
+_ORDER: Final = {kind: position for position, kind in enumerate(FixKind)}
+
+
+class FixDraft(NamedTuple):
+    """Changes that pass together, and none of which can be left out."""
+
+    changes: tuple[Change, ...]
+    scheduled: Scheduled
+
+    @property
+    def summary(self) -> str:
+        """A sentence: the changes, and where the pod goes."""
+        what, scheduled = " and ".join(change.summary for change in self.changes), self.scheduled
+        evicts = f"; evicts {', '.join(scheduled.evicts)}" if scheduled.evicts else ""
+        return f"{what[0].upper()}{what[1:]}: it goes to {scheduled.node}{evicts}."
+
+    @property
+    def parts(self) -> tuple[FixKind, ...]:
+        return tuple(change.kind for change in self.changes)
+
+    @property
+    def rank(self) -> tuple[bool, int, int, list[int], str]:
+        """What needs no machine comes first, then what evicts nobody, then what has the fewest parts."""
+        order = [_ORDER[kind] for kind in self.parts if kind is not FixKind.RECREATE]
+        return FixKind.ADD_NODE in self.parts, len(self.scheduled.evicts), len(order), order, self.summary
+
+    @property
+    def objects(self) -> Iterator[ObjectName]:
+        """What is edited, and what is written again as it is."""
+        for change in self.changes:
+            if change.target is not None:
+                yield change.target
+            yield from (renewal.target for renewal in change.renews if renewal.maker is None)
+
+
+def against_input(draft: FixDraft, verifier: Verifier) -> Fix:
+    """The fix for the input of the simulation: patches that can be applied to its documents."""
+    edits = verifier.documents.patches(draft.changes)
+    refused = verifier.refused_document(edits)
+    deletions = (change.delete for change in draft.changes if change.delete is not None)
+    return _fix(
+        draft,
+        commands(draft.changes, edits, refused),
+        patches=tuple(_patch(target, *documents) for target, documents in edits.items()),
+        delete=tuple(_deletion(name) for name in deletions),
+        create=tuple(_created(draft)),
+    )
+
+
+def against_cluster(drafts: Sequence[FixDraft], source: DocumentSource) -> Iterator[Fix]:
+    """The fixes for a live cluster. One about objects that are gone, or are others now, is left out."""
+    names = dict.fromkeys(name for draft in drafts for name in draft.objects)
+    served = source(names) if names else {}
+    for draft in drafts:
+        try:
+            edits = {name: (served[name], after) for name, after in edited(draft.changes, served).items()}
+            yield _for_server(draft, edits, served)
+        except LookupError:
+            continue
+
+
+def _for_server(draft: FixDraft, edits: Edits, served: Mapping[ObjectName, Document]) -> Fix:
+    """The fix as an API server takes it: what cannot be changed in place is removed and created again."""
+    patches: list[ObjectPatch] = []
+    delete: list[ObjectDeletion] = []
+    create = list(_created(draft))
+    for target, (before, after) in edits.items():
+        mine = [change for change in draft.changes if change.target == target]
+        if all(change.moves is not None for change in mine):
+            continue
+        if is_written_again(target, {change.kind for change in mine}):
+            delete.append(_deletion(target, orphans=target.kind == "StatefulSet"))
+            create.append(as_new(after))
+        else:
+            patches.append(_patch(target, before, after))
+    delete += (_deletion(change.delete) for change in draft.changes if change.delete is not None)
+    for renewal in dict.fromkeys(each for change in draft.changes for each in change.renews):
+        delete.append(_deletion(renewal.target))
+        if renewal.maker is None:
+            create.append(as_new(served[renewal.target]))
+    return _fix(
+        draft, commands(draft.changes, edits), patches=tuple(patches), delete=tuple(delete), create=tuple(create)
+    )
+
+
+def _fix(
+    draft: FixDraft,
+    lines: Iterator[str],
+    *,
+    patches: tuple[ObjectPatch, ...],
+    delete: tuple[ObjectDeletion, ...],
+    create: tuple[Document, ...],
+) -> Fix:
+    kinds = set(draft.parts) - {FixKind.RECREATE}
+    return Fix(
+        kind=kinds.pop() if len(kinds) == 1 else FixKind.SEVERAL,
+        summary=draft.summary,
+        commands=tuple(lines),
+        patches=patches,
+        create=create,
+        delete=delete,
+        moves=tuple(change.moves for change in draft.changes if change.moves is not None),
+        node=draft.scheduled.node,
+        evicts=draft.scheduled.evicts,
+        parts=draft.parts,
+    )
+
+
+def _created(draft: FixDraft) -> Iterator[Document]:
+    return (manifest for change in draft.changes for manifest in change.create)
+
+
+def _patch(target: ObjectName, before: Document, after: Document) -> ObjectPatch:
+    return ObjectPatch(target.kind, target.namespace, target.name, merge_patch(before, after))
+
+
+def _deletion(name: ObjectName, *, orphans: bool = False) -> ObjectDeletion:
+    policy = {"propagation_policy": _ORPHAN} if orphans else {}
+    return ObjectDeletion(name.kind, name.namespace, name.name, **policy)
