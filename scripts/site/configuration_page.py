@@ -34,7 +34,7 @@ from steersman.config.field_kinds import (
 from steersman.config.json_tree import PlainValue
 from steersman.config.schema import CONFIGURATION, PLUGINS
 
-_WORDS: dict[type[object], str] = {
+_WORDS: dict[type, str] = {
     TextField: "string",
     Boolean: "boolean",
     Integer: "integer",

@@ -37,8 +37,8 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
 
 def test_an_example_that_does_not_exist_is_refused_with_those_that_do() -> None:
     line = refused("examples", "copy", "gnag")
-    assert line.startswith('Error: there is no such example (got "gnag"); there are: ')
-    assert "gang" in line
+    assert line == 'Error: there is no such example (got "gnag"); did you mean "gang"?'
+    assert "; there are: coscheduling, devices, " in refused("examples", "copy", "nothing-like-it")
 
 
 def test_an_example_without_a_cluster_cannot_be_simulated() -> None:

@@ -263,3 +263,22 @@ def test_a_report_that_cannot_be_written_is_bad_input(tmp_path: Path) -> None:
     page = tmp_path / "nowhere" / "out.html"
     refusal = refused("simulate", "-f", cluster(tmp_path), "--report", str(page))
     assert refusal == f'Error: {page}: cannot be written: there is no such directory (got "{page.parent}")'
+
+
+def test_pods_without_any_node_come_with_a_word_on_nodes(tmp_path: Path) -> None:
+    result = steersman("simulate", "-f", write(tmp_path / "pod.yaml", BIG_POD.lstrip("-\n")))
+    assert "Note: there is no node to schedule on; `kubectl get nodes -o yaml > nodes.yaml`" in result.stderr
+
+
+def test_a_template_that_was_not_rendered_is_said_to_be_one(tmp_path: Path) -> None:
+    file = write(tmp_path / "pod.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: {{ .Values.name }}}\n")
+    line = refused("simulate", "-f", file)
+    assert line.startswith(f"Error: {file}, line 3: is not YAML: ")
+    assert line.endswith("; it looks like a template; give what `helm template` makes of it")
+
+
+def test_notes_are_folded_as_the_rest_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEERSMAN_WIDTH", "80")
+    notes = steersman("simulate", "-f", write(tmp_path / "pod.yaml", BIG_POD.lstrip("-\n"))).stderr.splitlines()
+    assert len(notes) > 1
+    assert max(map(len, notes)) <= 80

@@ -98,9 +98,9 @@ def test_the_clock_starts_where_a_dump_ends() -> None:
 def test_unknown_fields_are_in_the_notes_of_the_result(tmp_path: Path) -> None:
     file = tmp_path / "pod.yaml"
     file.write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [], nodeSelectr: {a: b}}\n")
-    (note,) = Simulation.load(file).run().notes
+    (note,) = Simulation.load(file, nodes("n1")).run().notes
     assert note.endswith('Pod default/p: spec.nodeSelectr: is not a field of this kind; did you mean "nodeSelector"?')
-    assert Simulation.load(file, validate="ignore").run().notes == ()
+    assert Simulation.load(file, nodes("n1"), validate="ignore").run().notes == ()
     with pytest.raises(InputError, match="nodeSelectr"):
         Simulation.load(file, validate="strict")
     with pytest.raises(InputError, match="nodeSelectr"):

@@ -52,7 +52,7 @@ def documents(text: str) -> Iterator[Any]:
                 _refuse_excessive_aliases(node)
             yield loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
-        raise InputError(_complaint(error), line=_line(error, text)) from error
+        raise InputError(_complaint(error), line=_line(error, text), hint=_hint(text)) from error
     except yaml.YAMLError as error:
         raise InputError(f"is not YAML: {error}") from error
     except RecursionError as error:
@@ -90,6 +90,11 @@ def _line(error: yaml.MarkedYAMLError, text: str) -> int | None:
 def _complaint(error: yaml.MarkedYAMLError) -> str:
     parts = [part for part in (error.context, error.problem) if part]
     return f"is not YAML: {', '.join(parts)}"
+
+
+def _hint(text: str) -> str:
+    """A template of Helm or the like is YAML only once it is rendered."""
+    return "it looks like a template; give what `helm template` makes of it" if "{{" in text else ""
 
 
 def _construct_bool(loader: _Loader, node: yaml.ScalarNode) -> bool:

@@ -66,7 +66,11 @@ def example_folder(name: str) -> Path:
     """The files of an example. InputError for one that does not exist."""
     found = _found()
     if name not in found:
-        raise InputError("there is no such example", value=name, hint=f"there are: {', '.join(found)}")
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, found, 1)
+        hint = f'did you mean "{close[0]}"?' if close else f"there are: {', '.join(found)}"
+        raise InputError("there is no such example", value=name, hint=hint)
     return found[name]
 
 

@@ -13,7 +13,7 @@ import click
 
 from steersman.cli.connecting import asked, cluster_options
 from steersman.cli.examples import example_option
-from steersman.cli.output import say, say_json, say_yaml
+from steersman.cli.output import say, say_json, say_note, say_yaml
 from steersman.cli.parameters import (
     MANIFESTS,
     extenders_option,
@@ -235,7 +235,7 @@ def _print(answers: Sequence[PodExplanation], output: str, most: int | None, *, 
     else:
         common = _common_notes(answers)
         for note in common:
-            say(f"Note: {printable(note)}", err=True)
+            say_note(note)
         say("\n\n".join(answer_texts(answers, most, terminal_width(), common)))
 
 

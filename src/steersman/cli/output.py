@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from steersman.cli.terminal import coloured, has_colours
+from steersman.cli.terminal import coloured, has_colours, terminal_width
 from steersman.printable import has_printable_lines, printable, printable_json, printable_lines
 
 
@@ -24,6 +24,13 @@ def say(text: str = "", *, err: bool = False) -> None:
 def say_error(text: str) -> None:
     """One line on standard error, whatever the text."""
     say(f"Error: {printable(' '.join(text.split()))}", err=True)
+
+
+def say_note(text: str) -> None:
+    """Something that the reader should know, on standard error, folded as the rest is."""
+    from steersman.explain.tables import wrapped
+
+    say("\n".join(wrapped(f"Note: {printable(text)}", terminal_width())), err=True)
 
 
 def say_json(document: object) -> None:

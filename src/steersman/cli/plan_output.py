@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from steersman.cli.explain import MOST_NODES, answer_texts
-from steersman.cli.output import say, say_json, say_yaml
+from steersman.cli.output import say, say_json, say_note, say_yaml
 from steersman.cli.parameters import Given
 from steersman.cli.report_file import command_line, write_report
 from steersman.cli.terminal import terminal_width
-from steersman.printable import printable
 
 if TYPE_CHECKING:
     from steersman import api
@@ -49,10 +48,8 @@ class Explainer:
 
 def conclude(answer: PlanAnswer, given: Given, explanations: Sequence[PodExplanation] = ()) -> None:
     """Prints the answer in the form that was asked for, and ends the command: with 0 for a yes, with 1 for a no."""
-    from steersman.explain.tables import wrapped
-
     for note in answer.notes:
-        say("\n".join(wrapped(f"Note: {printable(note)}", terminal_width())), err=True)
+        say_note(note)
     if given["report_file"]:
         write_report(answer.report([command_line()]), given["report_file"])
     output = given["output"]

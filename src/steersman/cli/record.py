@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from steersman.cli.output import say, say_json
+from steersman.cli.output import say, say_json, say_note
 from steersman.cli.parameters import parse_seconds, plugin_option
 from steersman.cli.progress import working
 from steersman.cli.terminal import terminal_width
-from steersman.printable import printable
 
 if TYPE_CHECKING:
     from steersman.record import DecisionDifference, History, Replay
@@ -91,7 +90,7 @@ def replay(
     with working("replaying"):
         found = replay_record(directory, configuration=config_file, plugins=plugins)
     for note in found.notes:
-        say(f"Note: {printable(note)}", err=True)
+        say_note(note)
     if output == "json":
         say_json(found.to_dict())
     else:
@@ -131,7 +130,7 @@ def history(
         raise click.UsageError("name a pod or a node, or a file with --parquet")
     found = history_of(directory, name, since=since, until=until)
     for problem in found.problems:
-        say(f"Note: {printable(str(problem))}", err=True)
+        say_note(str(problem))
     if output == "json":
         say_json(found.to_dict())
     else:
@@ -145,7 +144,7 @@ def _print_scenario(directory: str, pod: str, attempt: int | None) -> None:
 
     extracted = extract(directory, pod, attempt)
     for note in extracted.notes:
-        say(f"Note: {printable(note)}", err=True)
+        say_note(note)
     click.echo(msgspec.json.encode(extracted.scenario))
 
 

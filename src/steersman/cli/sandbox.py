@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from steersman.cli.output import say
+from steersman.cli.output import say, say_note
 from steersman.cli.parameters import (
     SEED,
     chosen_validation,
@@ -22,7 +22,6 @@ from steersman.cli.parameters import (
 )
 from steersman.cli.platforms import require_unix
 from steersman.errors import InputError
-from steersman.printable import printable
 
 if TYPE_CHECKING:
     from steersman.sandbox import Sandbox, SandboxOptions
@@ -140,7 +139,7 @@ async def _serve(options: SandboxOptions, opens_page: bool) -> None:
 
 def _introduce(running: Sandbox) -> None:
     for note in running.notes:
-        say(f"Note: {printable(note)}", err=True)
+        say_note(note)
     say(f"The sandbox listens on {running.url}. Type in another terminal:")
     say("")
     say(f"  export KUBECONFIG={_absolute(running.kubeconfig)}")

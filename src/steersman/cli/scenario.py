@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from steersman.cli.output import say, say_error, say_json, say_yaml
+from steersman.cli.output import say, say_error, say_json, say_note, say_yaml
 from steersman.cli.parameters import Given, parse_gates
 from steersman.cli.progress import working
 from steersman.cli.report_file import command_line, write_report
 from steersman.cli.terminal import terminal_width
-from steersman.printable import printable
 
 if TYPE_CHECKING:
     from steersman.scenario import Milestone, ScenarioResult
@@ -75,7 +74,7 @@ def simulate_scenario(given: Given) -> None:
         )
         explanations = [explain_pod(result.simulation, pod) for pod in given["explain"]]
     for note in result.notes:
-        say(f"Note: {printable(note)}", err=True)
+        say_note(note)
     _print(result, explanations, given["output"], given["all_nodes"])
     if given["report_file"] is not None:
         from steersman.scenario.report import scenario_report

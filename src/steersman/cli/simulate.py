@@ -10,7 +10,7 @@ import click
 
 from steersman.cli.examples import ExampleFiles, example_option, files_of, scenario_of
 from steersman.cli.explain import MOST_NODES
-from steersman.cli.output import say, say_error, say_json, say_yaml
+from steersman.cli.output import say, say_error, say_json, say_note, say_yaml
 from steersman.cli.parameters import (
     MANIFESTS,
     SEED,
@@ -30,7 +30,6 @@ from steersman.cli.progress import progress_bar, working
 from steersman.cli.record import recording
 from steersman.cli.report_file import command_line, interactive_option, report_option, write_page, write_report
 from steersman.cli.terminal import terminal_width
-from steersman.printable import printable
 
 if TYPE_CHECKING:
     from steersman.sim import Result, Simulation
@@ -154,7 +153,7 @@ def _simulate_cluster(given: Given) -> None:
         timing.ran(result)
         explanations = _explained(simulation, result, given["explain"], unrun)
     for note in result.notes:
-        say(f"Note: {printable(note)}", err=True)
+        say_note(note)
     _print(result, explanations, given["output"], None if given["all_nodes"] else MOST_NODES)
     if page is not None:
         write_page(page.text(), report_file)

@@ -72,6 +72,7 @@ def _notes(simulation: Simulation) -> Iterator[str]:
     options, intake, driver = simulation._options, simulation._intake, simulation._driver
     yield from intake.notes
     yield from notes.refused_objects(intake.refusals)
+    yield from notes.missing_nodes(simulation.cluster)
     yield from notes.stranded_pods(simulation.cluster, driver.writer.placed_at)
     yield from notes.notes(
         intake.workload_notes(),

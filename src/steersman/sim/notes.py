@@ -68,6 +68,12 @@ def refused_objects(refusals: Sequence[str]) -> Iterator[str]:
         yield f"{len(refusals):,} objects were refused, and count nowhere, for example: {refusals[0]}"
 
 
+def missing_nodes(store: Store) -> Iterator[str]:
+    """A word to those who gave pods and forgot the nodes: nothing can be scheduled."""
+    if store.objects(api.Pod) and not store.objects(api.Node):
+        yield "there is no node to schedule on; `kubectl get nodes -o yaml > nodes.yaml` writes those of a cluster"
+
+
 def stranded_pods(store: Store, placed_here: Container[str]) -> Iterator[str]:
     """Pods that came with a node which is not there: they are neither scheduled nor pending. `placed_here` has the uids of
     those that the simulation has placed itself, whose placements say what became of them."""

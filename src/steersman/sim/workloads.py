@@ -132,7 +132,8 @@ def idle_notes(objects: Iterable[api.Object]) -> Iterator[str]:
 def workload_notes(store: Store, given: Collection[str], stand_ins: int) -> Iterator[str]:
     """Notes about pods that controllers made and did not make; `given` are the uids of pods that came with an owner."""
     if stand_ins:
-        yield f"{stand_ins} ReplicaSet not in the input: taken to be those of the Deployments that select their pods"
+        missing = counted(Counter({api.ReplicaSet.KIND: stand_ins}))
+        yield f"{missing} not in the input: taken to be those of the Deployments that select their pods"
     yield from _made(store, given)
     unfinished = Counter(obj.KIND for kind in MAKERS for obj in store.objects(kind).values() if _lacks_pods(store, obj))
     if unfinished:
@@ -209,5 +210,14 @@ def _failures(store: Store) -> Iterator[str]:
 
 
 def counted(kinds: Counter[str]) -> str:
-    """`2 Deployment, 1 Job`."""
-    return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    """`2 Deployments, 1 Job`."""
+    return ", ".join(f"{count} {kind if count == 1 else _plural(kind)}" for kind, count in sorted(kinds.items()))
+
+
+def _plural(kind: str) -> str:
+    """`Ingresses`, `NetworkPolicies`, `Endpoints`, `Deployments`."""
+    if kind.endswith(("ss", "x", "ch")):
+        return f"{kind}es"
+    if kind.endswith("y") and kind[-2:-1] not in "aeiou":
+        return f"{kind[:-1]}ies"
+    return kind if kind.endswith("s") else f"{kind}s"
