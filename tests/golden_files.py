@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The golden bundles of the repository; `make conformance` compares the whole corpus where it is checked out beside it."""
+"""Where the golden bundles are: beside the checkout during development, a vendored subset in the repository otherwise."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-_FOLDER = Path(__file__).resolve().parent / "golden"
+_REPOSITORY = Path(__file__).resolve().parent.parent
+_DIRECTORIES = (_REPOSITORY.parent / "shared" / "golden", _REPOSITORY / "tests" / "golden")
 
 
 def golden(name: str) -> Path:
     """The path of the bundle `name`."""
-    return _FOLDER / name
+    for directory in _DIRECTORIES:
+        if (directory / name).is_file():
+            return directory / name
+    raise FileNotFoundError(f"no golden bundle {name} in {' or '.join(map(str, _DIRECTORIES))}")
 
 
 def golden_lines(name: str) -> Iterator[dict[str, Any]]:
