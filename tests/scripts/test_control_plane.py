@@ -89,7 +89,9 @@ def test_ci_runs_every_tier_and_ends_with_the_tests() -> None:
         "make check",
         "make docs",
         "make web-check",
+        "make conformance",
         "make e2e",
+        "make properties",
         "make test",
     ]
     assert lines[-1] == "make test"

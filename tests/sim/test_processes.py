@@ -181,6 +181,9 @@ from steersman.sim.processes import run_in_processes
 from tests.sim.test_processes import sleep_long
 
 if __name__ == "__main__":
+    # A shell starts what runs in the background with the signal ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
     def end(position, result):
         print("ending", flush=True)
         {end}
