@@ -127,7 +127,7 @@ def test_a_job_is_made_again_without_what_is_made_for_its_uid() -> None:
     simulation = Simulation.load([codec.convert(deepcopy(job), api.Job)], a_node("n1").obj())
     [pod] = simulation.run().pending
     fix = of_kind(live_fixes([job], a_node("n1"), pod=pod), FixKind.REQUESTS)
-    assert fix.delete[0] == ObjectDeletion("Job", "default", "web", "Background"), "with its pods"
+    assert fix.delete == (ObjectDeletion("Job", "default", "web", "Background"),), "with its pods"
     assert image_of(fix.create[0]["spec"]["template"]["spec"]["containers"]) == ["proxy:2", "app:1"]
 
 

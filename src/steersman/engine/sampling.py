@@ -20,6 +20,7 @@ from steersman.engine.claim_overlay import ClaimOverlay
 from steersman.engine.signature import Signature
 from steersman.framework.columns import Feasible
 from steersman.framework.nodes_view import BoolColumn
+from steersman.graph_copy import copied_attributes, no_value, shallow
 from steersman.kept import Kept
 from steersman.state.node_table import NodeTable
 
@@ -38,6 +39,7 @@ SEARCH_ORDER = Kept(
 )
 
 
+@copied_attributes(names=shallow, _looked_at=no_value)
 class NodeSearch:
     """The nodes as a search takes them, and where the next one begins; shared by all profiles of a scheduler."""
 

@@ -100,7 +100,8 @@ def _for_server(draft: FixDraft, edits: Edits, served: Mapping[ObjectName, Docum
             create.append(as_new(after))
         else:
             patches.append(_patch(target, before, after))
-    delete += (_deletion(change.delete) for change in draft.changes if change.delete is not None)
+    if not any(each.kind == "Job" for each in delete):  # its pods go with it
+        delete += (_deletion(change.delete) for change in draft.changes if change.delete is not None)
     for renewal in dict.fromkeys(each for change in draft.changes for each in change.renews):
         delete.append(_deletion(renewal.target))
         if renewal.maker is None:
