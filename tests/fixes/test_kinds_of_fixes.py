@@ -17,6 +17,7 @@ from steersman.errors import InputError
 from steersman.fixes import FixKind, find_fixes, fixes_text, verification
 from steersman.sim import Simulation
 from steersman.sim.tasks import SimulationError
+from steersman.testing import make_pod
 
 CORDONED = "node.kubernetes.io/unschedulable"
 
@@ -83,6 +84,11 @@ def test_nobody_else_may_be_left_pending_by_a_fix() -> None:
     fixes = found(a_node("n1"), a_pod("first", "3"), a_pod("web", "3"))
     assert FixKind.PRIORITY not in [fix.kind for fix in fixes], "the other pod would wait in its place"
     assert of_kind(fixes, FixKind.REQUESTS).summary.startswith("Lower the cpu request of container con0 from 3 to 1:")
+
+
+def test_one_more_node_for_a_pod_that_asks_for_nothing_has_no_amounts() -> None:
+    measured = of_kind(found(make_pod("web").node_selector("disk", "ssd")), FixKind.ADD_NODE)
+    assert measured.summary == "Add a node: it goes to new-node."
 
 
 def test_one_more_node_is_a_copy_of_the_smallest_that_would_do_or_made_to_measure() -> None:

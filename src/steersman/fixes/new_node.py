@@ -72,7 +72,9 @@ def free_name(taken: Mapping[str, object]) -> str:
 
 
 def _created(node: api.Node, what: str, *others: Document) -> Change:
-    return Change(FixKind.ADD_NODE, f"add a node ({what})", create=(codec.to_dict(node), *others))
+    """`what` describes the node; it is empty for a pod that asks for nothing that nodes have amounts of."""
+    summary = f"add a node ({what})" if what else "add a node"
+    return Change(FixKind.ADD_NODE, summary, create=(codec.to_dict(node), *others))
 
 
 # -- copies ------------------------------------------------------------------------------------------------------------
