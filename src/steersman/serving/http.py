@@ -320,8 +320,9 @@ class HttpConnection:
             if method != "HEAD":
                 async for piece in answer.pieces:
                     transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
-                    async with asyncio.timeout(WRITE_SECONDS):
-                        await self._writable.wait()
+                    if not self._writable.is_set():
+                        async with asyncio.timeout(WRITE_SECONDS):
+                            await self._writable.wait()
                 transport.write(b"0\r\n\r\n")
         except TimeoutError:
             transport.abort()

@@ -7,7 +7,9 @@ stream takes them.
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
+from itertools import chain
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from steersman.assembly import AttemptObserver, Scheduler
@@ -21,6 +23,8 @@ MOST_NOTED: Final = 4096
 """So many decisions are kept while nobody takes them."""
 MOST_PREEMPTIONS: Final = 256
 WINDOW_SECONDS: Final = 2.0
+SCHEDULED, UNSCHEDULABLE, ERROR = "scheduled", "unschedulable", "error"
+_outcome = attrgetter("outcome")
 
 
 class NotedDecision(NamedTuple):
@@ -45,14 +49,14 @@ class AttemptFeed(AttemptObserver):
     def decided(self, queued: QueuedPodInfo, decision: Decision) -> None:
         clock = self._clock
         if isinstance(decision, Scheduled):
-            outcome, node = "scheduled", decision.choice.node
+            outcome, node = SCHEDULED, decision.choice.node
         elif isinstance(decision, Unschedulable):
-            outcome, node = "unschedulable", ""
+            outcome, node = UNSCHEDULABLE, ""
             report = preemption_report(decision)
             if report is not None:
                 self._note_preemption(queued.key, report)
         elif isinstance(decision, Failed):
-            outcome, node = "error", ""
+            outcome, node = ERROR, ""
         else:
             return
         waited = clock.monotonic() - queued.initial_attempt / 1_000_000
@@ -87,29 +91,43 @@ class DecisionRates(WebPart, frozen=True):
     latency_p99: float | None = None
 
 
+class _RecentDecisions(NamedTuple):
+    """Decisions that were taken together: when the last was made, how many of each outcome, how long those scheduled waited."""
+
+    at: float
+    outcomes: Counter[str]
+    latencies: list[float]
+
+
 class RateWindow:
-    """The decisions of the last seconds."""
+    """The decisions of the last seconds. What was taken together stays together: each decision is looked at once."""
 
     def __init__(self, now: float) -> None:
         self._begin = now
-        self._recent: deque[NotedDecision] = deque()
+        self._recent: deque[_RecentDecisions] = deque()
 
     def rates(self, decisions: list[NotedDecision], now: float) -> DecisionRates:
         """With these decisions, which are new."""
-        self._recent.extend(decisions)
         begin = max(now - WINDOW_SECONDS, self._begin)
+        new = [decision for decision in decisions if decision.at >= begin]
+        if new:
+            latencies = [decision.latency for decision in new if decision.outcome == SCHEDULED]
+            self._recent.append(_RecentDecisions(new[-1].at, Counter(map(_outcome, new)), latencies))
         while self._recent and self._recent[0].at < begin:
             self._recent.popleft()
         seconds = now - begin
         if seconds <= 0 or not self._recent:
             return DecisionRates(max(seconds, 0.0))
-        outcomes = [decision.outcome for decision in self._recent]
-        waited = sorted(decision.latency for decision in self._recent if decision.outcome == "scheduled")
+        waited = sorted(chain.from_iterable(recent.latencies for recent in self._recent))
+        scheduled, unschedulable, errors = (
+            sum(recent.outcomes[outcome] for recent in self._recent) / seconds
+            for outcome in (SCHEDULED, UNSCHEDULABLE, ERROR)
+        )
         return DecisionRates(
             seconds,
-            outcomes.count("scheduled") / seconds,
-            outcomes.count("unschedulable") / seconds,
-            outcomes.count("error") / seconds,
+            scheduled,
+            unschedulable,
+            errors,
             waited[len(waited) // 2] if waited else None,
             waited[min(len(waited) - 1, len(waited) * 99 // 100)] if waited else None,
         )

@@ -263,6 +263,7 @@ class ClusterFeed:
         self._turn = asyncio.Lock()
         self._snapshot: tuple[int, bytes] | None = None
         self._made_at = 0.0
+        self._told_at = time.monotonic()
         self._closed = False
 
     @property
@@ -270,14 +271,16 @@ class ClusterFeed:
         return self._clients >= MOST_STREAMS
 
     async def run(self) -> None:
-        """Ticks while anybody listens, until it is cancelled."""
+        """Ticks while anybody listens, until it is cancelled. Where nothing happens clients hear that they are connected."""
         while True:
             await self._wanted.wait()
             await asyncio.sleep(self._tick_seconds)
-            if self._clients:
-                await self.tick()
-            else:
+            if not self._clients:
                 self._wanted.clear()
+                continue
+            await self.tick()
+            if time.monotonic() >= self._told_at + KEEP_ALIVE_SECONDS:
+                self._announce()
 
     async def tick(self) -> None:
         """Looks for what is new, and tells those who listen."""
@@ -304,7 +307,8 @@ class ClusterFeed:
                 news = self._news
                 missed = None if known is None or known > self._seq else self._backlog.since(known)
                 if known == self._seq:
-                    if not await _heard(news):
+                    await news.wait()
+                    if known == self._seq and not self._closed:
                         yield KEEP_ALIVE
                 elif missed is None:
                     known, body = await self._current()
@@ -345,6 +349,7 @@ class ClusterFeed:
 
     def _announce(self) -> None:
         news, self._news = self._news, asyncio.Event()
+        self._told_at = time.monotonic()
         news.set()
 
     async def _rendered(self, state: ClusterState) -> ClusterSnapshot:
@@ -364,16 +369,6 @@ class ClusterFeed:
             state.events,
             msgspec.UNSET if figures.clock is None else figures.clock,
         )
-
-
-async def _heard(news: asyncio.Event) -> bool:
-    """Whether there were news before the client should be told that it is still connected."""
-    try:
-        async with asyncio.timeout(KEEP_ALIVE_SECONDS):
-            await news.wait()
-    except TimeoutError:
-        return False
-    return True
 
 
 def _event(name: str, seq: int, data: bytes) -> bytes:

@@ -6,10 +6,9 @@ Hosts fill it: a sandbox from the Event objects of its store, `steersman run` fr
 
 from __future__ import annotations
 
-import heapq
 from collections import deque
 from collections.abc import Iterable
-from itertools import islice, takewhile
+from itertools import chain, islice
 from operator import itemgetter
 from typing import Final
 
@@ -23,6 +22,7 @@ MOST_KEPT: Final = 500
 KUBELET: Final = "kubelet"
 SCHEDULER: Final = "scheduler"
 """The component of events that are made of decisions."""
+_NUMBER = itemgetter(0)
 
 
 class EventRows:
@@ -48,8 +48,9 @@ class EventRows:
         have been now."""
         if number == self._count:
             return [], number
-        news = (takewhile(lambda one: one[0] > number, reversed(rows)) for rows in (self._others, self._kubelets))
-        return _newest_first(*(islice(rows, most) for rows in news))[::-1], self._count
+        last = (islice(reversed(rows), most) for rows in (self._others, self._kubelets))
+        news = [one for one in chain.from_iterable(last) if one[0] > number]
+        return [row for _, row in sorted(news, key=_NUMBER)], self._count
 
     def about(self, what: str, most: int) -> list[EventRow]:
         """Those about one object, newest first."""
@@ -58,7 +59,7 @@ class EventRows:
 
 
 def _newest_first(one: Iterable[tuple[int, EventRow]], other: Iterable[tuple[int, EventRow]]) -> list[EventRow]:
-    return [row for _, row in heapq.merge(one, other, key=itemgetter(0), reverse=True)]
+    return [row for _, row in sorted((*one, *other), key=_NUMBER, reverse=True)]
 
 
 class DecisionEvents(AttemptObserver):
