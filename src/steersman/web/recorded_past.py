@@ -51,11 +51,20 @@ class RecordedPast:
             raise WebRefusal(404, "NotFound", IN_THE_FUTURE)
         await asyncio.sleep(max(0.0, WRITTEN_SECONDS - (now - at)))
         async with self._turn:
-            if at != self._at:
-                await self._start(at)
-            told = await self._told(AskedOfMoment(request.method, request.path, request.query))
+            try:
+                if at != self._at:
+                    await self._start(at)
+                told = await self._told(AskedOfMoment(request.method, request.path, request.query))
+            except BaseException:
+                await self.close()  # an answer that nobody has read would be that of the next request
+                raise
             self._asked_at = time.monotonic()
             return Answer(told.status, told.body.encode(), told.content_type)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether there is a process that knows a moment, or is about to."""
+        return self._process is not None
 
     async def end_if_idle(self) -> None:
         """To be called now and then."""
@@ -84,10 +93,8 @@ class RecordedPast:
             async with asyncio.timeout(START_SECONDS):
                 told = await self._line()
         except TimeoutError as error:
-            await self.close()
             raise WebRefusal(503, "ServiceUnavailable", TOO_SLOW) from error
         if told.problem:
-            await self.close()
             raise WebRefusal(404, "NotFound", told.problem)
         self._at = at
 
@@ -104,6 +111,5 @@ class RecordedPast:
         assert process.stdout is not None, "with a pipe"
         line = await process.stdout.readline()
         if not line:
-            await self.close()
             raise WebRefusal(503, "ServiceUnavailable", ENDED)
         return msgspec.json.decode(line, type=ToldOfMoment)
