@@ -51,7 +51,7 @@ def objects(nodes: int, pods: int) -> Iterator[dict[str, Any]]:
 
 
 def wide_pod() -> Iterator[dict[str, Any]]:
-    """A pod with a volume, a port of its node, affinities and spreading, on the first node; and what it needs."""
+    """A pod with a volume, a port of its node, affinities and spreading, which the sandbox places; and what it needs."""
     name, namespace = WIDE.split("/")[1], WIDE.split("/")[0]
     labels, selector = {"app": name}, {"matchLabels": {"app": "app-3"}}
     term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["zone-0", "zone-1"]}]}
@@ -98,7 +98,6 @@ def wide_pod() -> Iterator[dict[str, Any]]:
         "kind": "Pod",
         "metadata": {"name": name, "namespace": namespace, "labels": labels},
         "spec": {
-            "nodeName": "node-0",
             "containers": [container],
             "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}],
             "affinity": {
@@ -118,7 +117,6 @@ def wide_pod() -> Iterator[dict[str, Any]]:
                 {**spread, "whenUnsatisfiable": "ScheduleAnyway", "topologyKey": "kubernetes.io/hostname"},
             ],
         },
-        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
     }
 
 
