@@ -21,7 +21,7 @@ def scaled(count: int) -> int:
     return max(1, round(count * FACTOR))
 
 
-def search(count: int = USUAL, **others: Any) -> settings:
+def search(count: int, **others: Any) -> settings:
     """Settings with so many examples, times the factor; no deadline, since machines differ."""
     return settings(
         max_examples=scaled(count),
