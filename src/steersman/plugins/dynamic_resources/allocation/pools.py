@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import msgspec
 
 from steersman.api import Node, ResourceSlice
-from steersman.derived import Derived
 from steersman.framework.handle import Objects
 from steersman.graph_copy import copied_attributes, shallow, shared_by_copies, two_levels
 from steersman.kept import Kept
@@ -171,7 +170,7 @@ class NodeDevices:
 PUBLISHED_DEVICES = Kept(
     name="devices by node",
     attributes=(
-        "PublishedDevices._slices_as_of",
+        "PublishedDevices._slices_version",
         "PublishedDevices._slices",
         "PublishedDevices._by_node",
         "PublishedDevices._users",
@@ -179,12 +178,13 @@ PUBLISHED_DEVICES = Kept(
     holds="the devices that a node can use, in the order in which they are tried",
     key="node name",
     stamps=(
-        "version of ResourceSlice objects (`Derived`): nodes that a changed slice reaches are worked out again; the Node "
-        "object"
+        "version of ResourceSlice objects, which forks share: nodes that a changed slice reaches are worked out again; the "
+        "Node object"
     ),
     bound="nodes and slices that there are",
     twin="`PublishedDevices._make` of the node",
     held_equal="tests/plugins/dynamic_resources/allocation/test_pools.py",
+    is_inline=True,
 )
 
 
@@ -202,7 +202,8 @@ class PublishedDevices:
     def __init__(self, objects: Objects, partitionable: bool) -> None:
         self._objects = objects
         self._partitionable = partitionable
-        self._slices_as_of: Derived[None] = Derived()
+        #: None: they were not read yet.
+        self._slices_version: int | None = None
         self._slices: dict[str, PublishedSlice] = {}
         self._traits = KnownTraits()
         self._local: dict[str, list[PublishedSlice]] = {}
@@ -244,7 +245,11 @@ class PublishedDevices:
         return NodeDevices(node, pools)
 
     def _refresh(self) -> None:
-        self._slices_as_of.at(self._objects.version(ResourceSlice), self._read_again)
+        version = self._objects.version(ResourceSlice)
+        if self._slices_version != version:
+            self._slices_version = None
+            self._read_again()
+            self._slices_version = version
 
     def _read_again(self) -> None:
         before = self._slices
