@@ -273,6 +273,6 @@ def test_a_directory_without_a_record_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_record_of_a_later_format_is_refused(tmp_path: Path) -> None:
-    written(tmp_path, [[encoded(FrameKind.SNAPSHOT, 0.0, SnapshotBody(0, format=2), [SNAPSHOT_SUBJECT])]])
-    with pytest.raises(InputError, match=r"format: is of another format \(got 2\)"):
+    written(tmp_path, [[encoded(FrameKind.SNAPSHOT, 0.0, SnapshotBody(0, format=3), [SNAPSHOT_SUBJECT])]])
+    with pytest.raises(InputError, match=r"format: is of another format \(got 3\)"):
         read(tmp_path)

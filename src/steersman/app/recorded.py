@@ -40,7 +40,9 @@ class Recorded(LiveRecording, NotRecorded):
 def _run_body(settings: Effective, seed: int, start: float) -> RunBody:
     configuration = _without_secrets(settings.configuration)
     body = run_body(LIVE, configuration, settings.gates, settings.registry, seed, start)
-    return msgspec.structs.replace(body, controllers=False, max_in_unschedulable=settings.max_in_unschedulable)
+    return msgspec.structs.replace(
+        body, controllers=False, max_in_unschedulable=settings.max_in_unschedulable, begins_bindings=True
+    )
 
 
 def _without_secrets(configuration: SchedulerConfiguration) -> SchedulerConfiguration:

@@ -61,24 +61,24 @@ class DirectBindings:
         self._under_way: dict[str, DirectBinding] = {}
         #: How many go on in a task; their turn is not over.
         self._in_tasks = 0
-        #: Set when nothing waits and nothing is under way; None: nobody waits for that.
-        self._idle: asyncio.Event | None = None
+        #: Wakes the task that the host knows of: a turn is free, or nothing is left to do. None: there is no such task.
+        self._wake: asyncio.Event | None = None
 
     def add(self, binding: DirectBinding) -> None:
         """Binds the pod as soon as it is its turn."""
-        if self._idle is None:
-            idle = asyncio.Event()
-            self._spawn(Guarded(self._until_idle(idle), self._undo))
-            self._idle = idle
+        if self._wake is None:
+            wake = asyncio.Event()
+            self._spawn(Guarded(self._until_idle(wake), self._undo))
+            self._wake = wake
         self._waiting.append(binding)
         self._begin_next()
 
     def _begin_next(self) -> None:
         while self._waiting and len(self._under_way) + self._in_tasks < self._most:
             self._begin(self._waiting.popleft())
-        if self._idle is not None and not self._waiting and not self._under_way:
-            self._idle.set()
-            self._idle = None
+        if self._wake is not None and not self._waiting and not self._under_way:
+            self._wake.set()
+            self._wake = None
 
     def _begin(self, binding: DirectBinding) -> None:
         decision = binding.decision
@@ -126,17 +126,22 @@ class DirectBindings:
         finally:
             self._in_tasks -= 1
             # Not at once: who cancels this task is about to cancel all, and those that wait must not begin then.
-            asyncio.get_running_loop().call_soon(self._begin_next)
+            if self._wake is not None:
+                self._wake.set()
 
     def _cancelled(self, binding: DirectBinding) -> None:
         """The task of a binding has ended before its first step."""
         self._in_tasks -= 1
         self._ends.cancelled(binding.queued, binding.decision, binding.profile)
 
-    async def _until_idle(self, idle: asyncio.Event) -> None:
-        """The task that the host knows of."""
+    async def _until_idle(self, wake: asyncio.Event) -> None:
+        """The task that the host knows of: begins what waits when a binding in a task has left its turn."""
         try:
-            await idle.wait()
+            while self._wake is wake:
+                await wake.wait()
+                if self._wake is wake:
+                    wake.clear()
+                    self._begin_next()
         except asyncio.CancelledError:
             self._undo()
             raise
@@ -146,7 +151,7 @@ class DirectBindings:
         undone = [*self._under_way.values(), *self._waiting]
         self._under_way.clear()
         self._waiting.clear()
-        self._idle = None
+        self._wake = None
         for binding in undone:
             self._ends.cancelled(binding.queued, binding.decision, binding.profile)
 

@@ -114,8 +114,8 @@ class ObjectTexts(Protocol):
     def listed(self, obj: api.Object, text: msgspec.Raw) -> None:
         """An object of a list; the others of the list follow before any is told."""
 
-    def watched(self, obj: api.Object, text: msgspec.Raw) -> None:
-        """The object of a line of a watch."""
+    def watched(self, obj: api.Object, line: bytes) -> None:
+        """The object of a line of a watch, and that line."""
 
 
 class ListWatch(Generic[T]):
@@ -190,7 +190,7 @@ class ListWatch(Generic[T]):
 
     def change_in(self, line: bytes) -> WatchedChange[T]:
         """The change that a line tells of; in one pass over its text where nothing is unusual about it."""
-        if self._raw_objects is not None or self._texts is not None:
+        if self._raw_objects is not None:
             return self.change_in_parts(line)
         try:
             event = self._typed_lines.decode(line)
@@ -198,6 +198,8 @@ class ListWatch(Generic[T]):
             return self.change_in_parts(line)
         if event.type == ERROR or not event.object.metadata.name:
             return self.change_in_parts(line)
+        if self._texts is not None:
+            self._texts.watched(event.object, line)
         return WatchedChange(event.type, event.object)
 
     def change_in_parts(self, line: bytes) -> WatchedChange[T]:
@@ -213,7 +215,7 @@ class ListWatch(Generic[T]):
         if event.type == DELETED and self._raw_objects is not None and not isinstance(obj, Unreadable):
             self._raw_objects.forget(obj)
         if self._texts is not None and not isinstance(obj, Unreadable):
-            self._texts.watched(obj, event.object)
+            self._texts.watched(obj, line)
         return WatchedChange(event.type, obj)
 
     def _object(self, raw: msgspec.Raw, is_named: bool = True) -> T | Unreadable:

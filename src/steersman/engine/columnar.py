@@ -402,7 +402,7 @@ class ColumnarEvaluation(Evaluation):
         if self.feasible_count < 2 or row is None:
             return None
         totals = self._live_totals if self._entry.live_scores else self._entry.signature.ranked
-        return None if totals is None else RankedTotals(totals, int(totals[row]))
+        return None if totals is None else RankedTotals(totals, row)
 
     def choose(self, rng: Rng) -> Choice:
         best = self._best_rows

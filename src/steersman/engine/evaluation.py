@@ -74,8 +74,8 @@ class RankedTotals(NamedTuple):
     #: By row; something below zero where a filter rejects the node for what it is. Rows that only filters of the whole cluster
     #: reject have their totals here as well, where these do not depend on what is feasible.
     totals: AnyIntColumn
-    #: The total of the chosen node.
-    chosen: int
+    #: The row of the chosen node.
+    row: int
 
 
 class FeasibleTotals(NamedTuple):

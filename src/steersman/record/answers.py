@@ -45,11 +45,15 @@ def of_victims(victims: Mapping[str, NodeVictims]) -> msgspec.Raw:
 
 def raised(call: int, error: Exception) -> AnswerBody:
     """An exception instead of an answer."""
+    return AnswerBody(call, error=raised_error(error))
+
+
+def raised_error(error: Exception) -> RaisedError:
+    """An exception, as a record has it."""
     may_have_acted = isinstance(error, ExtenderError) and error.may_have_acted
     code = error.code if isinstance(error, ApiReadError) else 0
     is_for_users = isinstance(error, SteersmanError)
-    told = RaisedError(type(error).__name__, str(error), is_for_users, may_have_acted, code)
-    return AnswerBody(call, error=told)
+    return RaisedError(type(error).__name__, str(error), is_for_users, may_have_acted, code)
 
 
 # -- and back ----------------------------------------------------------------------------------------------------------

@@ -14,29 +14,27 @@ from steersman.graph_copy import copied_attributes, no_value
 from steersman.preemption import PreemptionReport
 from steersman.queue import QueuedPodInfo
 from steersman.record.frames import BindingBody, DecisionBody, Frame, FrameKind, encoded
-from steersman.record.score_digest import DigestedScores, ScoreDigests
+from steersman.record.score_digest import DigestedScores, ScoreDigests, TakeScores
 
 Tell = Callable[[DecisionBody | BindingBody], None]
 
 
-@copied_attributes(_tell=no_value, _now=no_value, _evaluation=no_value)
+@copied_attributes(_tell=no_value, _now=no_value, _evaluation=no_value, _evaluated=no_value)
 class DecisionObserver(AttemptObserver):
     """Tells every decision and binding of a scheduler. The copy of a fork is silent."""
 
-    def __init__(self, now: Callable[[], float], tell: Tell) -> None:
-        """`now` is the time of a decision, as Unix time."""
+    def __init__(self, now: Callable[[], float], tell: Tell, take_scores: TakeScores | None = None) -> None:
+        """`now` is the time of a decision, as Unix time. Without `take_scores`, digests are taken at once."""
         self._now: Callable[[], float] | None = now
         self._tell: Tell | None = tell
-        self._digests = ScoreDigests()
-        #: Of the attempt that is under way.
+        self._take_scores = take_scores or ScoreDigests().of
+        #: The last evaluation, and the pod that it is about.
         self._evaluation: Evaluation | None = None
+        self._evaluated: PodInfo | None = None
         self._last: Decision | None = None
 
-    def begins(self) -> None:
-        self._evaluation = None
-
     def evaluated(self, pod: PodInfo, evaluation: Evaluation) -> None:
-        self._evaluation = evaluation
+        self._evaluated, self._evaluation = pod, evaluation
 
     def decided(self, queued: QueuedPodInfo, decision: Decision) -> None:
         evaluation, self._evaluation = self._evaluation, None
@@ -44,8 +42,8 @@ class DecisionObserver(AttemptObserver):
             return
         self._last = decision
         scores = None
-        if evaluation is not None and isinstance(decision, Scheduled):
-            scores = self._digests.of(evaluation, decision.choice.node)
+        if evaluation is not None and isinstance(decision, Scheduled) and self._evaluated is decision.pod:
+            scores = self._take_scores(evaluation, decision.choice.node)
         self._tell(decision_body(decision, self._now(), queued.attempts, scores))
 
     def failed(self, queued: QueuedPodInfo, decision: Unschedulable | Failed) -> None:

@@ -22,7 +22,7 @@ SIMULATED: Final = "simulate"
 LIVE: Final = "run"
 SANDBOX: Final = "sandbox"
 """Hosts of schedulers, in a record."""
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Grows when a frame or a block is read differently."""
 LONGEST_BODY: Final = 64 << 20
 MOST_SUBJECTS: Final = 255
@@ -63,9 +63,11 @@ class FrameKind(IntEnum):
     """A coroutine of the scheduler went on: a binding, a preemption."""
     TOLD_MEANWHILE = 36
     """A watched object that was told in the middle of a call to the outside, which changed it at once: in a sandbox."""
+    CALL_END = 37
+    """A call that the scheduler has begun and does not wait for has ended."""
 
 
-STIMULUS_KINDS: Final = frozenset({FrameKind.WATCH_EVENT, FrameKind.TICK, FrameKind.TASK_STEP})
+STIMULUS_KINDS: Final = frozenset({FrameKind.WATCH_EVENT, FrameKind.TICK, FrameKind.TASK_STEP, FrameKind.CALL_END})
 """Kinds of which each sets the scheduler of a live cluster to work; what comes of it follows. They, and answers, are made of
 `STIMULI` by the reader."""
 
@@ -173,8 +175,10 @@ class RunBody(_Body, frozen=True):
     controllers: bool = True
     #: Seconds after which an unschedulable pod is tried again without a reason.
     max_in_unschedulable: float | None = None
-    #: Whether pods are bound without waiting, and whether cycles that take too long are postponed.
+    #: Whether pods are bound without waiting; whether by calls that no task waits for (`framework.ports.BindingBeginner`); and
+    #: whether cycles that take too long are postponed.
     binds_at_once: bool = False
+    begins_bindings: bool = False
     postpones: bool = True
 
     @property
@@ -196,7 +200,7 @@ class StepBody(_Body, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-class DecisionBody(DecisionRecord, frozen=True):
+class DecisionBody(DecisionRecord, frozen=True, gc=False):
     """The end of a scheduling cycle: what `/debug/decisions` shows, and what it takes to compare it with another one."""
 
     #: How often the pod has been tried, this time included.
@@ -210,7 +214,9 @@ class DecisionBody(DecisionRecord, frozen=True):
     victims: tuple[str, ...] = ()
 
 
-class BindingBody(_Body, frozen=True):
+class BindingBody(_Body, frozen=True, gc=False):
+    """The end of a binding cycle."""
+
     pod: str
     uid: str
     node: str = ""
@@ -284,6 +290,14 @@ class RaisedError(_Body, frozen=True):
     may_have_acted: bool = False
     #: Of a reading plugin's error: the API server's HTTP status.
     code: int = 0
+
+
+class CallEndBody(_Body, frozen=True):
+    """How a call ended that no task waits for."""
+
+    call: int
+    clock: tuple[float, ...] = ()
+    error: RaisedError | None = None
 
 
 class AnswerBody(_Body, frozen=True):

@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stimuli of a live scheduler as the scheduling loop notes them, and as a record has them: many of them in one frame.
 
-A stimulus is a list, which becomes an array of JSON as it is. The scheduling loop does no more than make it, and the thread of
-`live_log` hands hundreds of them to the encoder at once; the reader makes single frames of them (`expanded`).
+A stimulus is a few parts of one long list, which becomes an array of JSON as it is. The scheduling loop does no more than
+append to it; the thread of `live_log` hands thousands of parts to the encoder at once, and the reader makes single frames of
+them (`expanded`).
 
-    [time, "CHANGED" or "DELETED", kind, key, object, …]        an object was told
-    [time, "EXPECTED", kind, number, …]                         a list came
-    [time, "tick", what, task, …]                               the host had the scheduler do something
-    [time, "step", task, cause, …]                              a coroutine went on
+    "CHANGED" or "DELETED", time, kind, key, object             an object was told; as the line of a watch in brackets: [line]
+    "EXPECTED", time, kind, number                              a list came
+    "tick", time, what, task                                    the host had the scheduler do something
+    "step", time, task, cause                                   a coroutine went on
+    "end", time, call, error or null                            a call that no task waits for has ended
 
-What came of it follows in order: numbers are readings of the clock; `["decision", …]`, `["binding", …]` and `["answer", …]`
-have what their names say; the answer to a call that is the number of the call alone was nothing. `["told", [call, …]]` is an
+What came of it follows in order: numbers are readings of the clock; a body of its own follows each `"decision"`, `"binding"`
+and `"answer"`; an answer that is the number of its call alone was nothing. `"told"`, call, change, kind, key, object is an
 object that was told in the middle of a call, which has changed it at once.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
+from zlib import crc32
 
 import msgspec
 
@@ -26,20 +30,43 @@ from steersman import api
 from steersman.api import codec
 from steersman.record.decisions import subjects_of
 from steersman.record.frames import BindingBody, DecisionBody, Frame, FrameError, FrameKind, WatchedChange
+from steersman.record.score_digest import NotedColumn, ScoreDigests
+from steersman.record.segments import name_hash
 from steersman.record.steps import subject_of
 
+CHANGED: Final = WatchedChange.CHANGED
+DELETED: Final = WatchedChange.DELETED
+EXPECTED: Final = WatchedChange.EXPECTED
 TICK: Final = "tick"
 STEP: Final = "step"
+END: Final = "end"
 DECISION: Final = "decision"
 BINDING: Final = "binding"
 ANSWER: Final = "answer"
 TOLD: Final = "told"
-EXPECTED: Final = WatchedChange.EXPECTED
 
-Stimulus: TypeAlias = list[Any]
-"""As in the text above, and as long as it has not been written, an `api.Object` in place of a text that is not known."""
-_WATCHED_PARTS: Final = 5
-_OTHER_PARTS: Final = 4
+MOST_COMMAS: Final = 1 << 22
+"""A frame of stimuli has fewer, so that a reader's memory is bounded: a part takes more of it than its text. Writers end a
+frame with the stimulus that brings it to a mebibyte, and no API server stores objects of more than a few."""
+
+_LENGTHS: Final = {
+    CHANGED: 5,
+    DELETED: 5,
+    EXPECTED: 4,
+    TICK: 4,
+    STEP: 4,
+    END: 4,
+    DECISION: 2,
+    BINDING: 2,
+    ANSWER: 2,
+    TOLD: 6,
+}
+"""How many parts belong together, by the name that they begin with."""
+_STIMULI: Final = frozenset({CHANGED, DELETED, EXPECTED, TICK, STEP, END})
+_MOST_PARTS: Final = 1 << 16
+"""More of them go into several frames."""
+_POD_HASH: Final = name_hash("pod/")
+_NODE_HASH: Final = name_hash("node/")
 
 
 class SegmentItem(NamedTuple):
@@ -57,6 +84,9 @@ def kind_text(kind: type[api.Object]) -> str:
     return f"{kind.API_VERSION}/{kind.KIND}"
 
 
+_POD: Final = kind_text(api.Pod)
+
+
 def object_frame(obj: api.Object, time: float) -> Frame:
     """An object of a snapshot."""
     return Frame(FrameKind.OBJECT, time, (subject_of(obj),), codec.encode(obj))
@@ -65,48 +95,82 @@ def object_frame(obj: api.Object, time: float) -> Frame:
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-class StimulusBatch:
-    """Stimuli that are written together."""
+class NotedParts:
+    """Parts of stimuli that wait to be written. The scheduling loop appends, and says up to where stimuli are complete; the
+    thread of the log reads up to there, and removes nothing: so neither waits for the other."""
+
+    __slots__ = ("columns", "complete", "nodes", "objects", "others", "parts", "pods", "taken", "text_bytes")
 
     def __init__(self) -> None:
-        self._stimuli: list[Stimulus] = []
-        #: The objects that they are about.
-        self.names: set[str] = set()
-        self.size = 0
+        self.parts: list[Any] = []
+        #: So many parts are of complete stimuli, and so many bytes are texts of objects and columns of totals.
+        self.complete = self.text_bytes = 0
+        #: The objects that the stimuli are about: keys of pods, names of nodes, and names of others with their kinds.
+        self.pods: set[str] = set()
+        self.nodes: set[str] = set()
+        self.others: set[str] = set()
+        #: Where objects are whose text was not known.
+        self.objects: deque[int] = deque()
+        #: Decisions whose digests have yet to be taken, with where they are.
+        self.columns: deque[tuple[int, DecisionBody, NotedColumn]] = deque()
+        #: Written by the thread alone: so many parts were taken.
+        self.taken = 0
 
-    def __bool__(self) -> bool:
-        return bool(self._stimuli)
+    def add_object(self, kind: str, key: str, *, has_text: bool) -> None:
+        """The last part is an object of that kind and key, or its text."""
+        if kind is _POD:
+            self.pods.add(key)
+        else:
+            self.others.add(_subject_prefix(kind) + key)
+        if not has_text:
+            self.objects.append(len(self.parts) - 1)
 
-    def add(self, stimulus: Stimulus, size: int) -> None:
-        self._stimuli.append(stimulus)
-        self.size += size
-        what, first = stimulus[1], _OTHER_PARTS
-        if what is not TICK and what is not STEP and what is not EXPECTED:
-            first = _WATCHED_PARTS
-            self.names.add(_subject_prefix(stimulus[2]) + stimulus[3])
-            if isinstance(stimulus[4], api.Object):
-                stimulus[4] = msgspec.Raw(codec.encode(stimulus[4]))
-        if len(stimulus) > first:
-            for part in stimulus[first:]:
-                if part.__class__ is not list or part[0] is ANSWER:
-                    continue
-                if part[0] is TOLD:
-                    self._add_told(part[1])
-                else:
-                    self.names.update(subjects_of(part[1]))
+    def add_column(self, body: DecisionBody, column: NotedColumn) -> None:
+        """The last part is a decision, which was made by these totals."""
+        self.columns.append((len(self.parts) - 1, body, column))
+        self.text_bytes += len(column.totals)
 
-    def _add_told(self, told: list[Any]) -> None:
-        self.names.add(_subject_prefix(told[2]) + told[3])
-        told[4] = msgspec.Raw(codec.encode(told[4]))
+    def take(self, digests: ScoreDigests) -> list[Any]:
+        """The parts of stimuli that were completed since the last time, or as many as go into one frame."""
+        taken, parts, complete = self.taken, self.parts, self.complete
+        if complete - taken > _MOST_PARTS:
+            begins = (at for at in range(taken + _MOST_PARTS, complete) if _begins_stimulus(parts, at))
+            complete = next(begins, complete)
+        found = parts[taken:complete]
+        while self.objects and self.objects[0] < complete:
+            at = self.objects.popleft() - taken
+            found[at] = msgspec.Raw(codec.encode(found[at]))
+        self._fill_in(complete, digests)
+        self.taken = complete
+        return found
 
-    def frame(self) -> Frame:
-        return Frame(FrameKind.STIMULI, self._stimuli[0][0], (), msgspec.json.encode(self._stimuli))
+    def _fill_in(self, complete: int, digests: ScoreDigests) -> None:
+        """Gives the decisions up to there what their columns say. Nobody else has them."""
+        noted = []
+        while self.columns and self.columns[0][0] < complete:
+            noted.append(self.columns.popleft())
+        for (_, body, _), scores in zip(noted, digests.of_columns([column for _, _, column in noted]), strict=True):
+            msgspec.structs.force_setattr(body, "digest", scores.digest)
+            msgspec.structs.force_setattr(body, "total", scores.total)
 
-    @property
-    def until(self) -> float:
-        """The time of the last one."""
-        until: float = self._stimuli[-1][0]
-        return until
+    def name_hashes(self) -> set[int]:
+        """Hashes of the objects' names, for the index of a block."""
+        found = {crc32(key.encode(errors="replace"), _POD_HASH) for key in self.pods.copy()}
+        found.update(crc32(name.encode(errors="replace"), _NODE_HASH) for name in self.nodes.copy())
+        found.update(map(name_hash, self.others.copy()))
+        return found
+
+
+def stimuli_frame(parts: list[Any]) -> tuple[Frame, float]:
+    """The frame of some stimuli, and the time of the last of them."""
+    last = next(at for at in reversed(range(len(parts))) if _begins_stimulus(parts, at))
+    return Frame(FrameKind.STIMULI, parts[1], (), msgspec.json.encode(parts)), parts[last + 1]
+
+
+def _begins_stimulus(parts: list[Any], at: int) -> bool:
+    """Whether the part is the name of a stimulus, which its time follows, and not a text that happens to be the same."""
+    part = parts[at]
+    return isinstance(part, str) and part in _STIMULI and parts[at + 1].__class__ is float
 
 
 @lru_cache(maxsize=256)
@@ -118,59 +182,105 @@ def _subject_prefix(kind: str) -> str:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
+class _WatchLine(msgspec.Struct):
+    """The line of a watch, as far as it matters here."""
+
+    object: msgspec.Raw
+
+
 def expanded(frame: Frame) -> Iterator[Frame]:
     """The frames of single stimuli, and of what came of them, each in turn. Raises `FrameError`."""
+    if frame.body.count(b",") > MOST_COMMAS:
+        raise FrameError("a frame has more stimuli than any writer puts into one")
     try:
-        for parts in msgspec.json.decode(frame.body, type=list[list[msgspec.Raw]]):
-            yield from _frames_of(parts, frame.number)
-    except (
-        ValueError,
-        IndexError,
-        KeyError,
-        RecursionError,
-    ) as error:  # msgspec's and Unicode's errors are ValueErrors
+        parts = msgspec.json.decode(frame.body, type=list[msgspec.Raw])
+        at = 0
+        while at < len(parts):
+            stimulus, after = _stimulus_at(parts, at)
+            yield from _frames_of(stimulus, parts[at + len(stimulus) : after], frame.number)
+            at = after
+    except (ValueError, KeyError, RecursionError) as error:  # msgspec's and Unicode's errors are ValueErrors
         raise FrameError(f"stimuli cannot be read: {error}") from error
 
 
-def _frames_of(parts: list[msgspec.Raw], number: int) -> Iterator[Frame]:
-    time, what = float(bytes(parts[0])), msgspec.json.decode(parts[1], type=str)
-    is_object = what in (WatchedChange.CHANGED, WatchedChange.DELETED)
-    first = _WATCHED_PARTS if is_object else _OTHER_PARTS
-    rest = parts[first:]
-    clock = b",".join(bytes(part) for part in rest if bytes(part)[:1] != b"[")
-    subjects: tuple[str, ...] = ()
-    if is_object:
-        kind, key = (msgspec.json.decode(part, type=str) for part in parts[2:4])
-        subjects = (_subject_prefix(kind) + key,)
-        body = b'{"type":%b,"kind":%b,"clock":[%b],"object":%b}' % (*map(bytes, parts[1:3]), clock, bytes(parts[4]))
-        kind_of_frame = FrameKind.WATCH_EVENT
-    elif what == WatchedChange.EXPECTED:
-        body = b'{"type":%b,"kind":%b,"clock":[%b],"object":%b}' % (*map(bytes, parts[1:3]), clock, bytes(parts[3]))
-        kind_of_frame = FrameKind.WATCH_EVENT
-    elif what == TICK:
-        body = b'{"what":%b,"task":%b,"clock":[%b]}' % (*map(bytes, parts[2:4]), clock)
-        kind_of_frame = FrameKind.TICK
-    else:
-        body = b'{"task":%b,"cause":%b,"clock":[%b]}' % (*map(bytes, parts[2:4]), clock)
-        kind_of_frame = FrameKind.TASK_STEP
-    yield Frame(kind_of_frame, time, subjects, body, number)
-    for part in rest:
-        if bytes(part)[:1] == b"[":
-            yield _result(part, time, number)
+def _stimulus_at(parts: list[msgspec.Raw], at: int) -> tuple[list[msgspec.Raw], int]:
+    """The parts of the stimulus that begins there, and where the next one begins."""
+    name = msgspec.json.decode(parts[at], type=str)
+    if name not in _STIMULI:
+        raise ValueError(f"no stimulus is called {name[:40]!r}")
+    begin, at = at, at + _LENGTHS[name]
+    if at > len(parts):
+        raise ValueError("the last stimulus is not complete")
+    after = at
+    while after < len(parts):
+        length = 1
+        if bytes(parts[after])[:1] == b'"':
+            result = msgspec.json.decode(parts[after], type=str)
+            if result in _STIMULI:
+                break
+            length = _LENGTHS[result]
+        after += length
+    return parts[begin:at], after
 
 
-def _result(part: msgspec.Raw, time: float, number: int) -> Frame:
-    name, body = msgspec.json.decode(part, type=tuple[str, msgspec.Raw])
+def _frames_of(stimulus: list[msgspec.Raw], results: list[msgspec.Raw], number: int) -> Iterator[Frame]:
+    name, time = msgspec.json.decode(stimulus[0], type=str), msgspec.json.decode(stimulus[1], type=float)
+    made: list[Frame] = []
+    clock: list[bytes] = []
+    at = 0
+    while at < len(results):
+        part = bytes(results[at])
+        if part[:1] != b'"':
+            clock.append(part)
+            at += 1
+            continue
+        result = msgspec.json.decode(part, type=str)
+        made.append(_result(result, results[at + 1 : at + _LENGTHS[result]], time, number))
+        at += _LENGTHS[result]
+    kind, subjects, fields = _stimulus_fields(name, stimulus)
+    yield Frame(kind, time, subjects, b'{%b,"clock":[%b]}' % (fields, b",".join(clock)), number)
+    yield from made
+
+
+def _stimulus_fields(name: str, stimulus: list[msgspec.Raw]) -> tuple[FrameKind, tuple[str, ...], bytes]:
+    """Kind, subjects and the fields of the body but for the clock."""
+    first, *others = (bytes(part) for part in stimulus[2:])
+    if name in (CHANGED, DELETED):
+        subject, told = _subject(first, others[0]), _object_text(others[1])
+        return FrameKind.WATCH_EVENT, (subject,), b'"type":"%b","kind":%b,"object":%b' % (name.encode(), first, told)
+    if name == EXPECTED:
+        return FrameKind.WATCH_EVENT, (), b'"type":"%b","kind":%b,"object":%b' % (name.encode(), first, others[0])
+    if name == TICK:
+        return FrameKind.TICK, (), b'"what":%b,"task":%b' % (first, others[0])
+    if name == STEP:
+        return FrameKind.TASK_STEP, (), b'"task":%b,"cause":%b' % (first, others[0])
+    return FrameKind.CALL_END, (), b'"call":%b,"error":%b' % (first, others[0])
+
+
+def _object_text(told: bytes) -> bytes:
+    """The text of an object that was recorded by itself, or with the line of the watch that it came in."""
+    if told[:1] != b"[":
+        return told
+    (line,) = msgspec.json.decode(told, type=tuple[_WatchLine])
+    return bytes(line.object)
+
+
+def _subject(kind: bytes, key: bytes) -> str:
+    return _subject_prefix(msgspec.json.decode(kind, type=str)) + msgspec.json.decode(key, type=str)
+
+
+def _result(name: str, parts: list[msgspec.Raw], time: float, number: int) -> Frame:
+    if len(parts) != _LENGTHS[name] - 1:
+        raise ValueError(f"the {name} at its end is not complete")
     if name == DECISION:
-        decision = msgspec.json.decode(body, type=DecisionBody)
-        return Frame(FrameKind.DECISION, time, subjects_of(decision), bytes(body), number)
+        decision = msgspec.json.decode(parts[0], type=DecisionBody)
+        return Frame(FrameKind.DECISION, time, subjects_of(decision), bytes(parts[0]), number)
     if name == BINDING:
-        binding = msgspec.json.decode(body, type=BindingBody)
-        return Frame(FrameKind.BINDING, time, subjects_of(binding), bytes(body), number)
+        binding = msgspec.json.decode(parts[0], type=BindingBody)
+        return Frame(FrameKind.BINDING, time, subjects_of(binding), bytes(parts[0]), number)
     if name == TOLD:
-        call, change, kind, key, obj = msgspec.json.decode(body, type=list[msgspec.Raw])
-        subject = _subject_prefix(msgspec.json.decode(kind, type=str)) + msgspec.json.decode(key, type=str)
-        told = b'{"call":%b,"type":%b,"kind":%b,"object":%b}' % tuple(map(bytes, (call, change, kind, obj)))
-        return Frame(FrameKind.TOLD_MEANWHILE, time, (subject,), told, number)
-    is_nothing = bytes(body)[:1] != b"{"
-    return Frame(FrameKind.ANSWER, time, (), b'{"call":%b}' % bytes(body) if is_nothing else bytes(body), number)
+        call, change, kind, key, obj = map(bytes, parts)
+        told = b'{"call":%b,"type":%b,"kind":%b,"object":%b}' % (call, change, kind, obj)
+        return Frame(FrameKind.TOLD_MEANWHILE, time, (_subject(kind, key),), told, number)
+    answer = bytes(parts[0])
+    return Frame(FrameKind.ANSWER, time, (), answer if answer[:1] == b"{" else b'{"call":%b}' % answer, number)

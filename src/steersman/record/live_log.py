@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The log of a record of a live scheduler: nobody ever waits for it.
 
-    scheduling loop ─ put ─► queue ─► thread: frames, blocks ─► segments
+    scheduling loop ─ appends ─► noted parts ─► thread: frames, blocks ─► segments
 
-The scheduling loop appends to a queue, and looks at one flag. The thread makes frames of what it finds, writes a block when a
+The scheduling loop appends to a list, and looks at one flag. The thread makes frames of what it finds, writes a block when a
 second has passed or much has come together, and syncs it. A disk that fails, or cannot keep up, ends the segment: what is noted
 meanwhile is dropped, which is told and counted, and recording goes on, in a new segment with a new snapshot, when it can.
 """
@@ -15,32 +15,29 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
-
-import msgspec
+from typing import Final, Protocol
 
 from steersman import api
 from steersman.errors import InputError
 from steersman.record.frames import Frame
-from steersman.record.live_items import SegmentItem, StimulusBatch, object_frame
+from steersman.record.live_items import NotedParts, SegmentItem, object_frame, stimuli_frame
+from steersman.record.score_digest import ScoreDigests
 from steersman.record.segments import Limits, SegmentWriter
 
 logger = logging.getLogger(__name__)
 
 TURN_SECONDS: Final = 0.2
-"""How often the thread looks at the queue."""
+"""How often the thread looks for what was noted."""
 WRITE_SECONDS: Final = 0.7
 """A block is written when so long has passed since the last one: with a turn, less than a second."""
 BLOCK_BYTES: Final = 1 << 20
-MOST_WAITING_BYTES: Final = 256 << 20
-"""More than this is not kept for a disk that does not keep up."""
+MOST_LEFT: Final = 256
+"""So many lists, of a mebibyte of texts each, are kept for a disk that does not keep up."""
 RETRY_SECONDS: Final = 30.0
 """After a failure the disk is tried again after so long."""
 TOO_SLOW: Final = "the disk does not keep up"
-_ITEM_BYTES: Final = 100
-"""What a stimulus takes beside the text of an object, about."""
 _OBJECTS_AT_ONCE: Final = 500
 
 
@@ -57,8 +54,31 @@ class LogObserver(Protocol):
         """Recording goes on."""
 
 
+class _Batch:
+    """Frames of stimuli that are written as one block."""
+
+    def __init__(self) -> None:
+        self.frames: list[Frame] = []
+        self.name_hashes: set[int] = set()
+        #: The time of the last stimulus.
+        self.until = -math.inf
+        self.size = 0
+
+    def add(self, noted: NotedParts, digests: ScoreDigests) -> bool:
+        """Takes what is complete; False: nothing is."""
+        parts = noted.take(digests)
+        if not parts:
+            return False
+        frame, self.until = stimuli_frame(parts)
+        self.frames.append(frame)
+        self.size += len(frame.body)
+        self.name_hashes |= noted.name_hashes()
+        return True
+
+
 class LiveLog:
-    """Writes the record in a directory, in a thread of its own. `put` and `begin_segment` belong to the scheduling loop."""
+    """Writes the record in a directory, in a thread of its own. `next_parts` and `begin_segment` belong to the scheduling
+    loop."""
 
     def __init__(
         self, directory: Path, limits: Limits, observer: LogObserver, now: Callable[[], float] = time.monotonic
@@ -74,19 +94,22 @@ class LiveLog:
             raise InputError(f"cannot be written: {error.strerror}", file=str(directory)) from error
         #: What a process before this one had not written to its end.
         self.cut = self._writer.cut
-        #: The scheduling loop is to look here before the next stimulus: a segment is to be begun, or nothing is to be noted.
+        #: The scheduling loop is to look here before the next stimulus: it is to note in another list, to begin a segment, or
+        #: to note nothing.
         self.wants_attention = False
         #: The next stimulus is to begin a segment.
         self.wants_segment = False
         #: Nothing is noted. Set by either side; only the thread ends it.
         self.is_paused = False
-        self._items: deque[list[Any] | SegmentItem] = deque()
-        self.put: Callable[[list[Any]], None] = self._items.append
-        #: Bytes that were put in, and taken out; each is written by one thread.
-        self._put_bytes = self._taken_bytes = 0
-        self._batch = StimulusBatch()
+        #: What the scheduling loop appends to, and what it has left behind.
+        self._noted = NotedParts()
+        self._left: deque[NotedParts | SegmentItem] = deque()
+        self._batch = _Batch()
+        self._digests = ScoreDigests()
         self._written_at = now()
         self._retry_at = 0.0
+        #: After a failure: everything is dropped until a segment begins.
+        self._is_interrupted = False
         self._snapshot_end = 0
         self._began_at = now()
         self._last: Frame | None = None
@@ -99,19 +122,22 @@ class LiveLog:
 
     # -- in the scheduling loop ----------------------------------------------------------------------------------------
 
-    def count(self, size: int) -> None:
-        """So many bytes of text are about to be put in. Pauses if too much waits already."""
-        self._put_bytes += size
-        waiting = self._put_bytes - self._taken_bytes
-        if waiting > BLOCK_BYTES:
+    def next_parts(self) -> NotedParts:
+        """What is noted from now on goes here. Pauses if too much waits already."""
+        self._left.append(self._noted)
+        if self._noted.text_bytes >= BLOCK_BYTES:
             self._wake.set()
-            if waiting > MOST_WAITING_BYTES and not self.is_paused:
-                self.is_paused = self.wants_attention = True
+        if len(self._left) > MOST_LEFT:
+            self.is_paused = self.wants_attention = True
+        self._noted = NotedParts()
+        return self._noted
 
-    def begin_segment(self, segment: SegmentItem) -> None:
-        """What follows goes into a new segment."""
-        self.wants_segment = self.wants_attention = self.is_paused = False
-        self._items.append(segment)
+    def begin_segment(self, segment: SegmentItem) -> NotedParts:
+        """What is noted from now on goes here, and into a new segment."""
+        self.wants_segment = self.is_paused = False
+        self._left += (self._noted, segment)
+        self._noted = NotedParts()
+        return self._noted
 
     def close(self, last: Frame | None = None) -> None:
         """Writes what is left, and ends the thread."""
@@ -140,46 +166,55 @@ class LiveLog:
 
     def _turn(self, is_closing: bool) -> None:
         if self._writer is None:
-            self._items.clear()
-            self._taken_bytes = self._put_bytes
+            self._left.clear()
+            self._noted.take(self._digests)
             self._try_again()
             return
-        self._take_items()
+        self._take_noted()
         if is_closing or self._now() - self._written_at >= WRITE_SECONDS:
             self._write(syncs=True)
             if is_closing:
                 self._write_frames([] if self._last is None else [self._last], syncs=True)
                 self._writer.close()
-        if self.is_paused and not self._items and not self.wants_segment:
+        if self.is_paused and not self._left and not self.wants_segment:
             self._note_overflow()
 
-    def _take_items(self) -> None:
-        items = self._items
-        while items:
-            item = items.popleft()
+    def _take_noted(self) -> None:
+        """Takes what was left behind, and what is complete of the list that the scheduling loop appends to. That one is asked
+        for first: it may be left behind meanwhile, and must not be taken before those that were left before it."""
+        noted, left = self._noted, self._left
+        while left:
+            item = left.popleft()
             if isinstance(item, SegmentItem):
                 self._begin_segment(item)
-                continue
-            size = memoryview(item[4]).nbytes if len(item) > 4 and item[4].__class__ is msgspec.Raw else 0
-            self._taken_bytes += size
-            self._batch.add(item, size + _ITEM_BYTES)
+            else:
+                self._take_parts(item)
+        self._take_parts(noted)
+        if noted.taken:
+            self.wants_attention = True  # so that what was taken does not stay in memory
+
+    def _take_parts(self, noted: NotedParts) -> None:
+        if self._is_interrupted:
+            noted.take(self._digests)
+            return
+        while self._batch.add(noted, self._digests):
             if self._batch.size >= BLOCK_BYTES:
                 self._write(syncs=False)
 
     def _write(self, *, syncs: bool) -> None:
-        batch, self._batch = self._batch, StimulusBatch()
-        if batch:
-            self._write_frames([batch.frame()], batch.names, batch.until, syncs=syncs)
+        batch, self._batch = self._batch, _Batch()
+        if batch.frames:
+            self._write_frames(batch.frames, batch.name_hashes, batch.until, syncs=syncs)
         elif syncs:
             self._written_at = self._now()
 
     def _write_frames(
-        self, frames: Sequence[Frame], names: Collection[str] = (), until: float = -math.inf, *, syncs: bool
+        self, frames: Sequence[Frame], hashes: Iterable[int] = (), until: float = -math.inf, *, syncs: bool
     ) -> None:
         writer = self._writer
         assert writer is not None
         before = writer.size
-        writer.write(frames, names, until)
+        writer.write(frames, hashes, until)
         if syncs:
             writer.sync()
             self._written_at = self._now()
@@ -192,11 +227,12 @@ class LiveLog:
     def _begin_segment(self, segment: SegmentItem) -> None:
         writer = self._writer
         assert writer is not None
-        if writer.has_blocks or self._batch:
+        if writer.has_blocks or self._batch.frames:
             self._write(syncs=True)
             writer.rotate()
-        if segment.is_after_gap:
+        if segment.is_after_gap or self._is_interrupted:
             writer.next_number += 1  # by this a reader knows that something is missing
+            self._is_interrupted = False
             self._observer.resumed()
         self._snapshot_end, self._began_at = 0, self._now()
         for frames in _blocks(segment):
@@ -212,9 +248,9 @@ class LiveLog:
         self.wants_segment = self.wants_attention = True
 
     def _fail(self, reason: str) -> None:
-        self.is_paused = self.wants_attention = True
+        self.is_paused = self.wants_attention = self._is_interrupted = True
         writer, self._writer = self._writer, None
-        self._batch = StimulusBatch()
+        self._batch = _Batch()
         self._retry_at = self._now() + RETRY_SECONDS
         if writer is not None:
             self._observer.failed(reason)

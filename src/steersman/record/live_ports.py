@@ -8,17 +8,19 @@ clock ─► RecordedClock ─► scheduler           plugins ─► RecordedRea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, TypeVar
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from steersman import api
 from steersman.clock import Clock
+from steersman.errors import SteersmanError
 from steersman.framework.extender import Extender, ExtenderFilterOutcome, NodeVictims, PodsOn
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.ports import ApiWriter, Failure
+from steersman.framework.ports import ApiWriter, BindingBeginner, Failure
 from steersman.framework.reading import ApiReader
 from steersman.framework.status import Status
 from steersman.framework.watching import EventSink
@@ -29,6 +31,9 @@ from steersman.record.recorded_work import OutsideWork
 
 T = TypeVar("T")
 ObjectT = TypeVar("ObjectT", bound=api.Object)
+
+NOT_BEGUN: Final = msgspec.Raw(b"false")
+"""The answer to a call that was to begin something, and has not."""
 
 
 class RecordedClock:
@@ -53,20 +58,25 @@ class RecordedClock:
 
 class WatchedTexts:
     """The texts of objects that have been read and are about to be told: `client.ObjectTexts`. A watch has one at a time, a
-    list all of its objects; those that were known in the same version are never told, and dropped with the next text."""
+    list all of its objects; those that were known in the same version are never told, and dropped with the next line."""
 
     def __init__(self) -> None:
+        #: By kind, the last object of a watch, with its line.
+        self.watched_last: dict[type[api.Object], tuple[api.Object, bytes]] = {}
         #: By identity, with the objects themselves: no other one can have it meanwhile.
-        self._texts: dict[type[api.Object], dict[int, tuple[api.Object, msgspec.Raw]]] = {}
+        self._listed: dict[type[api.Object], dict[int, tuple[api.Object, msgspec.Raw]]] = {}
 
     def listed(self, obj: api.Object, text: msgspec.Raw) -> None:
-        self._texts.setdefault(type(obj), {})[id(obj)] = obj, text
+        self._listed.setdefault(type(obj), {})[id(obj)] = obj, text
 
-    def watched(self, obj: api.Object, text: msgspec.Raw) -> None:
-        self._texts[type(obj)] = {id(obj): (obj, text)}
+    def watched(self, obj: api.Object, line: bytes) -> None:
+        self.watched_last[obj.__class__] = obj, line
+        if self._listed:
+            self._listed.pop(obj.__class__, None)
 
-    def take(self, obj: api.Object) -> msgspec.Raw | None:
-        found = self._texts.get(type(obj), {}).pop(id(obj), None)
+    def take_listed(self, obj: api.Object) -> msgspec.Raw | None:
+        """The text that an object came with in a list; None: it came some other way."""
+        found = self._listed.get(obj.__class__, {}).pop(id(obj), None)
         return None if found is None else found[1]
 
 
@@ -75,6 +85,7 @@ class RecordedSink:
 
     def __init__(self, sink: EventSink, texts: WatchedTexts, recorder: LiveRecorder) -> None:
         self._sink = sink
+        self._changed = sink.changed
         self._texts = texts
         self._recorder = recorder
 
@@ -86,23 +97,20 @@ class RecordedSink:
             self._recorder.end()
 
     def changed(self, obj: api.Object) -> None:
-        self._tell(WatchedChange.CHANGED, obj, self._sink.changed)
+        self._tell(WatchedChange.CHANGED, obj, self._changed)
 
     def deleted(self, obj: api.Object) -> None:
         self._tell(WatchedChange.DELETED, obj, self._sink.deleted)
 
     def _tell(self, change: WatchedChange, obj: api.Object, tell: Callable[[api.Object], None]) -> None:
-        recorder = self._recorder
-        was_inside = recorder.is_inside
-        is_stimulus = recorder.told(change, obj, self._texts.take(obj))
-        recorder.is_inside = True
-        try:
-            tell(obj)
-        finally:
-            if is_stimulus:
-                recorder.end()
-            else:
-                recorder.is_inside = was_inside
+        watched = self._texts.watched_last.get(obj.__class__)
+        if self._recorder.is_open:
+            self._recorder.tell_meanwhile(change, obj, tell)
+        elif watched is not None and watched[0] is obj:
+            self._recorder.tell(change, obj, tell, (msgspec.Raw(watched[1]),), len(watched[1]))
+        else:
+            text = self._texts.take_listed(obj)
+            self._recorder.tell(change, obj, tell, text, 0 if text is None else memoryview(text).nbytes)
 
 
 class _Asking:
@@ -139,8 +147,7 @@ class RecordedWriter(_Asking):
 
     def bind_nowait(self, pod: PodInfo, node_name: str) -> Status | None:
         call = self._recorder.next_call()
-        with self._outside():
-            status = self._writer.bind_nowait(pod, node_name)
+        status = self._outside(self._writer.bind_nowait, pod, node_name)
         if status is None:
             self._recorder.answered(call)
         else:
@@ -151,7 +158,14 @@ class RecordedWriter(_Asking):
         self._report(self._writer.report_failure, failure)
 
     def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
-        self._report(self._writer.report_scheduled, pod, node_name)
+        """What `_report` does, written out: every pod comes here."""
+        recorder = self._recorder
+        recorder.next_call()
+        was_inside, recorder.is_inside = recorder.is_inside, False
+        try:
+            self._writer.report_scheduled(pod, node_name)
+        finally:
+            recorder.is_inside = was_inside
 
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
         self._report(self._writer.report_preempted, victim, preemptor, message)
@@ -162,15 +176,14 @@ class RecordedWriter(_Asking):
     def _report(self, report: Callable[..., None], *given: Any, **options: Any) -> None:
         """What nobody waits for; a call nevertheless, because a sandbox may tell the scheduler of objects meanwhile."""
         self._recorder.next_call()
-        with self._outside():
-            report(*given, **options)
+        self._outside(report, *given, **options)
 
-    @contextmanager
-    def _outside(self) -> Iterator[None]:
+    def _outside(self, call: Callable[..., T], *given: Any, **options: Any) -> T:
+        """Has the outside do something, in which the scheduler has no part."""
         recorder = self._recorder
         was_inside, recorder.is_inside = recorder.is_inside, False
         try:
-            yield
+            return call(*given, **options)
         finally:
             recorder.is_inside = was_inside
 
@@ -205,6 +218,47 @@ class RecordedWriter(_Asking):
 
     async def set_extended_resource_claim(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
         await self._ask(self._writer.set_extended_resource_claim(pod, status), answers.plain)
+
+
+class RecordedBeginner(RecordedWriter):
+    """A `RecordedWriter` that is a `BindingBeginner`, too: the end of a binding is a stimulus."""
+
+    def __init__(self, writer: ApiWriter, beginner: BindingBeginner, recorder: LiveRecorder) -> None:
+        """Writer and beginner are one."""
+        super().__init__(writer, recorder)
+        self._beginner = beginner
+
+    def begin_bind(self, pod: PodInfo, node_name: str, on_end: Callable[[SteersmanError | None], None]) -> bool:
+        recorder = self._recorder
+        call = recorder.next_call()
+        try:
+            has_begun = self._outside(self._beginner.begin_bind, pod, node_name, partial(self._ended, call, on_end))
+        except Exception as error:
+            recorder.answered_with(answers.raised(call, error))
+            raise
+        if not has_begun:
+            recorder.answered_with(AnswerBody(call, NOT_BEGUN))
+        return has_begun
+
+    def _ended(
+        self, call: int, on_end: Callable[[SteersmanError | None], None], failure: SteersmanError | None
+    ) -> None:
+        recorder = self._recorder
+        if recorder.is_open:  # a stimulus is not interrupted by another one
+            asyncio.get_running_loop().call_soon(self._ended, call, on_end, failure)
+            return
+        error = None if failure is None else answers.raised_error(failure)
+        recorder.call_ended(call, error, partial(on_end, failure))
+
+    async def resume_bind(self, pod: PodInfo, node_name: str, failed: SteersmanError) -> Status | None:
+        return await self._ask(self._beginner.resume_bind(pod, node_name, failed), answers.plain)
+
+
+def recorded_writer(writer: ApiWriter, recorder: LiveRecorder) -> RecordedWriter:
+    """A writer that can do what the given one can."""
+    if isinstance(writer, BindingBeginner):
+        return RecordedBeginner(writer, writer, recorder)
+    return RecordedWriter(writer, recorder)
 
 
 class RecordedReader(_Asking):

@@ -28,8 +28,8 @@ from steersman.record.live_ports import (
     RecordedExtender,
     RecordedReader,
     RecordedSink,
-    RecordedWriter,
     WatchedTexts,
+    recorded_writer,
 )
 from steersman.record.live_recorder import LiveRecorder
 from steersman.record.segments import Limits
@@ -63,7 +63,7 @@ class LiveRecording:
         return RecordedClock(clock, self._recorder)
 
     def writer(self, writer: ApiWriter) -> ApiWriter:
-        return RecordedWriter(writer, self._recorder)
+        return recorded_writer(writer, self._recorder)
 
     def reader(self, reader: ApiReader) -> ApiReader:
         return RecordedReader(reader, self._recorder)

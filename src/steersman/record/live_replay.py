@@ -29,6 +29,7 @@ from steersman.record.frames import (
     STIMULUS_KINDS,
     AnswerBody,
     BindingBody,
+    CallEndBody,
     DecisionBody,
     Frame,
     FrameKind,
@@ -40,7 +41,7 @@ from steersman.record.frames import (
     WatchEventBody,
 )
 from steersman.record.live_items import kind_text
-from steersman.record.replay_loop import GatedTasks, ReplayLoop
+from steersman.record.replay_loop import GatedTasks, ReplayLoop, StepNotPossible
 from steersman.rng import SeededRng
 
 T = TypeVar("T")
@@ -140,8 +141,12 @@ class ReplayedAnswers:
 
     def at_once(self, read: Callable[[msgspec.Raw], T]) -> T | None:
         """The answer to the next call, which does not wait; None if the record has none."""
-        answer = self._known.pop(self.begin_call(), None)
+        answer = self.known(self.begin_call())
         return None if answer is None else read(answer.value)
+
+    def known(self, call: int) -> AnswerBody | None:
+        """What the record has of a call in the stimulus that made it; None: nothing."""
+        return self._known.pop(call, None)
 
     async def next(self, read: Callable[[msgspec.Raw], T]) -> T:
         """The answer to the next call."""
@@ -153,6 +158,24 @@ class ReplayedAnswers:
         if answer.error is not None:
             raise answers.error_of(answer.error)
         return read(answer.value)
+
+
+class BegunCalls:
+    """Calls that no task waits for: who is told of their ends, by their numbers."""
+
+    def __init__(self) -> None:
+        self._on_end: dict[int, Callable[[SteersmanError | None], None]] = {}
+
+    def add(self, call: int, on_end: Callable[[SteersmanError | None], None]) -> None:
+        self._on_end[call] = on_end
+
+    def end(self, body: CallEndBody) -> None:
+        """Tells how the call ended. Raises `StepNotPossible` if it was never begun."""
+        on_end = self._on_end.pop(body.call, None)
+        if on_end is None:
+            raise StepNotPossible(f"call {body.call} was not begun")
+        error = None if body.error is None else answers.error_of(body.error)
+        on_end(error if error is None or isinstance(error, SteersmanError) else SteersmanError(str(error)))
 
 
 class ReplayedWriter:
@@ -213,6 +236,27 @@ class ReplayedWriter:
 
     def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
         self._answers.begin_call()
+
+
+class ReplayedBeginner(ReplayedWriter):
+    """A `ReplayedWriter` that is a `BindingBeginner`, too."""
+
+    def __init__(self, replayed: ReplayedAnswers, begun: BegunCalls) -> None:
+        super().__init__(replayed)
+        self._begun = begun
+
+    def begin_bind(self, pod: PodInfo, node_name: str, on_end: Callable[[SteersmanError | None], None]) -> bool:
+        call = self._answers.begin_call()
+        answer = self._answers.known(call)
+        if answer is None:
+            self._begun.add(call, on_end)
+            return True
+        if answer.error is not None:
+            raise answers.error_of(answer.error)
+        return False
+
+    async def resume_bind(self, pod: PodInfo, node_name: str, failed: SteersmanError) -> Status | None:
+        return await self._answers.next(answers.as_status)
 
 
 class ReplayedReader:
@@ -280,6 +324,7 @@ class LiveReplay:
         self._loop = ReplayLoop(self._loop_clock)
         self._clock = ReplayedClock()
         self._answers = ReplayedAnswers(self._loop)
+        self._begun = BegunCalls()
         self.tasks = GatedTasks(self._loop)
         self.internal_errors = InternalErrors()
         made = msgspec.structs.replace(
@@ -293,7 +338,7 @@ class LiveReplay:
         self.scheduler = Scheduler(
             self._clock,
             SeededRng(run.seed),
-            ReplayedWriter(self._answers, binds_at_once=run.binds_at_once),
+            self._writer(run),
             self.tasks.spawn,
             made,
             ReplayedReader(self._answers),
@@ -313,6 +358,11 @@ class LiveReplay:
             Stimulus.POSTPONED_END: self.scheduler.postponed.drop_all,
         }
 
+    def _writer(self, run: RunBody) -> ReplayedWriter:
+        if run.begins_bindings:
+            return ReplayedBeginner(self._answers, self._begun)
+        return ReplayedWriter(self._answers, binds_at_once=run.binds_at_once)
+
     def _note(self, body: DecisionBody | BindingBody) -> None:
         if isinstance(body, DecisionBody):
             self._decided.append(body)
@@ -330,6 +380,8 @@ class LiveReplay:
             self._tell(event)
         elif frame.kind == FrameKind.TICK:
             self._tick(msgspec.json.decode(frame.body, type=TickBody))
+        elif frame.kind == FrameKind.CALL_END:
+            self._end_call(msgspec.json.decode(frame.body, type=CallEndBody))
         else:
             body = msgspec.json.decode(frame.body, type=TaskStepBody)
             self._clock.load(body.clock)
@@ -363,6 +415,15 @@ class LiveReplay:
             self._acts[body.what]()
         except Exception as error:
             self.internal_errors.survived(REPLAY, body.what, error)
+
+    def _end_call(self, body: CallEndBody) -> None:
+        self._clock.load(body.clock)
+        try:
+            self._begun.end(body)
+        except StepNotPossible:
+            raise
+        except Exception as error:
+            self.internal_errors.survived(REPLAY, f"call {body.call}", error)
 
     def close(self) -> None:
         self.tasks.close()

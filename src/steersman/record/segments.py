@@ -20,7 +20,7 @@ import os
 import struct
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from io import FileIO
@@ -42,7 +42,7 @@ else:
 SUFFIX: Final = ".segment"
 MAGIC: Final = b"STEERSM\x01"
 MARKER: Final = b"BLK1"
-LEVEL: Final = 3
+LEVEL: Final = 1
 MOST_BYTES_OF_A_BLOCK: Final = LONGEST_BODY + (64 << 20)
 """Unpacked, and of each of its parts: what a reader reads at a time."""
 MOST_FRAMES_OF_A_BLOCK: Final = 1 << 16
@@ -88,7 +88,7 @@ class BlockHead(NamedTuple):
 
     def may_name(self, subject: str) -> bool:
         """Whether a frame of the block may be about the object."""
-        wanted = name_hash(subject)
+        wanted = _HASH.pack(name_hash(subject))
         return any(self.hashes[at : at + _HASH.size] == wanted for at in range(0, len(self.hashes), _HASH.size))
 
 
@@ -102,9 +102,9 @@ class Damage(Exception):
         self.resume = resume
 
 
-def name_hash(subject: str) -> bytes:
+def name_hash(subject: str) -> int:
     """CRC-32: two names with the same one cost a reader a look into a block in vain."""
-    return _HASH.pack(crc32(subject.encode(errors="replace")))
+    return crc32(subject.encode(errors="replace"))
 
 
 def segment_files(directory: Path) -> list[Path]:
@@ -121,13 +121,13 @@ def segment_header(number: int) -> bytes:
     return header + _checksum(header)
 
 
-def block(frames: Sequence[Frame], first_number: int, names: Collection[str] = (), until: float = -math.inf) -> bytes:
-    """The bytes of a block of at least one frame. `names` are found in the index as well as those of the frames, and `until` is
-    the latest time of what is in them, if it is later than their own."""
+def block(frames: Sequence[Frame], first_number: int, hashes: Iterable[int] = (), until: float = -math.inf) -> bytes:
+    """The bytes of a block of at least one frame. The index has these hashes of names as well as those of the frames' names;
+    `until` is the latest time of what is in the frames, if it is later than their own."""
     raw = b"".join(map(packed, frames))
     payload = zstd.compress(raw, level=LEVEL)
-    all_names = {*names, *(name for frame in frames for name in frame.subjects)}
-    index = b"".join(sorted(set(map(name_hash, all_names))))
+    all_hashes = sorted({*hashes, *(name_hash(name) for frame in frames for name in frame.subjects)})
+    index = struct.pack(f"<{len(all_hashes)}I", *all_hashes)
     times = [*(frame.time for frame in frames), max(until, frames[0].time)]
     lengths = (len(index), len(payload), len(raw), len(frames), first_number)
     head = _HEAD.pack(MARKER, *lengths, min(times), max(times), _checksum(payload))
@@ -272,10 +272,10 @@ class SegmentWriter:
         """Whether there is anything in the present segment."""
         return self.size > _HEADER.size + _CHECKSUM
 
-    def write(self, frames: Sequence[Frame], names: Collection[str] = (), until: float = -math.inf) -> None:
+    def write(self, frames: Sequence[Frame], hashes: Iterable[int] = (), until: float = -math.inf) -> None:
         """Appends a block; see `block`."""
         if frames:
-            self._write(block(frames, self.next_number, names, until))
+            self._write(block(frames, self.next_number, hashes, until))
             self.next_number += len(frames)
 
     def _write(self, data: bytes) -> None:
