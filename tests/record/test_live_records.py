@@ -21,6 +21,7 @@ from tests.client.serving import run, serve
 from steersman import api
 from steersman.app import RecordOptions
 from steersman.config import API_VERSION, CONFIGURATION_KIND
+from steersman.errors import InputError
 from steersman.record import Differs, RecordReader, Replay, history, replay, simulation_at
 from steersman.record.frames import FrameKind, WatchEventBody
 from steersman.record.live_log import LiveLog
@@ -82,9 +83,9 @@ def scheduled(server: ApiServer, *names: str) -> bool:
     return all(stored(server, name).spec.node_name for name in names)
 
 
-def recorded(directory: Path, scenario: Coroutine[Any, Any, None]) -> Replay:
+def recorded(directory: Path, scenario: Coroutine[Any, Any, None], plugins: tuple[Path, ...] = ()) -> Replay:
     run(scenario)
-    return replay(directory)
+    return replay(directory, plugins=plugins)
 
 
 async def a_busy_time(server: ApiServer) -> None:
@@ -144,8 +145,13 @@ def test_pods_that_wait_for_permission_are_replayed(tmp_path: Path) -> None:
             await until(lambda: stored(server, "alone").status.conditions)
             assert await program.stopped() == 0
 
-    found = recorded(tmp_path / "record", scenario())
+    found = recorded(tmp_path / "record", scenario(), (plugin,))
     assert is_the_same(found), found
+    with pytest.raises(InputError, match="is a file with plugins that the record names, and would be run"):
+        replay(tmp_path / "record")
+    with pytest.raises(InputError, match=r"pairs\.py: is a file with plugins"):
+        simulation_at(tmp_path / "record", 0.1)
+    assert replay(tmp_path / "record", trusts_record=True).is_same
 
 
 def test_answers_of_extenders_are_replayed_without_asking_them(tmp_path: Path) -> None:
@@ -289,8 +295,7 @@ def test_a_disk_that_fails_is_told_once_and_the_record_goes_on_with_a_gap(
 
 
 def test_a_log_that_is_too_slow_pauses_instead_of_growing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steersman.record.live_log.MOST_WAITING_BYTES", 0)
-    monkeypatch.setattr("steersman.record.live_log.BLOCK_BYTES", 0)
+    monkeypatch.setattr("steersman.record.live_log.MOST_LEFT", 2)
     failures: list[str] = []
 
     class Observer:
@@ -306,7 +311,10 @@ def test_a_log_that_is_too_slow_pauses_instead_of_growing(tmp_path: Path, monkey
     from steersman.record import Limits
 
     log = LiveLog(tmp_path, Limits(), Observer())
-    log.count(100)
+    for _ in range(2):
+        log.next_parts()
+    assert not log.is_paused
+    log.next_parts()
     assert log.is_paused
     log.start()
     log.close()

@@ -28,7 +28,17 @@ from steersman.errors import InputError, SteersmanError
 from steersman.explain import Outcome
 from steersman.framework import NodeInfo, PodInfo, ScorePlugin
 from steersman.queue import QueuedPodInfo
-from steersman.record import Differs, Limits, RecordReader, Replay, history, record_simulation, replay
+from steersman.record import (
+    Differs,
+    Limits,
+    RecordReader,
+    Replay,
+    extract,
+    history,
+    record_simulation,
+    replay,
+    simulation_at,
+)
 from steersman.record.frames import FrameKind
 from steersman.record.recorded_run import read_run
 from steersman.record.segments import segment_files
@@ -115,7 +125,7 @@ class _ComparesTotals(AttemptObserver):
             self.compared += 1
             feasible = Counter(total for total in ranked.totals.tolist() if total >= 0)
             assert Counter(table.total) <= feasible, "rows that a filter of the whole cluster rejects are there as well"
-            assert ranked.chosen == table.total[list(table.nodes).index(decision.node)]
+            assert ranked.totals[ranked.row] == table.total[list(table.nodes).index(decision.node)]
 
 
 @pytest.mark.parametrize("plugins", [[], [_Compares]])
@@ -263,14 +273,40 @@ def test_plugins_are_read_from_their_files_which_may_have_changed_or_gone(tmp_pa
     file = tmp_path / "plugin.py"
     file.write_text(PLUGIN)
     recorded(tmp_path / "record", Simulation.load(nodes("n1", "n3"), pods(3), plugins=[file]), run)
-    assert is_the_same(replay(tmp_path / "record"))
+    assert is_the_same(replay(tmp_path / "record", plugins=[file]))
+    assert is_the_same(replay(tmp_path / "record", trusts_record=True))
     file.write_text(PLUGIN.replace("n3", "n1"))
-    found = replay(tmp_path / "record")
+    found = replay(tmp_path / "record", plugins=[file])
     assert found.notes == (f"{file} is not what it was when the record was made",)
     assert found.differences[0].differs is Differs.NODE
     file.unlink()
     with pytest.raises(InputError, match="is not there any more, and the record needs its plugins"):
-        replay(tmp_path / "record")
+        replay(tmp_path / "record", trusts_record=True)
+    elsewhere = tmp_path / "elsewhere.py"
+    elsewhere.write_text(PLUGIN)
+    assert is_the_same(replay(tmp_path / "record", plugins=[elsewhere])), "a file of the same content stands for it"
+
+
+def test_no_file_that_a_record_names_is_run_without_consent(tmp_path: Path) -> None:
+    file, ran = tmp_path / "plugin.py", tmp_path / "ran"
+    file.write_text(PLUGIN)
+    recorded(tmp_path / "record", Simulation.load(nodes("n1", "n3"), pods(3), plugins=[file]), run)
+    file.write_text(f"{PLUGIN}\nopen({str(ran)!r}, 'w').close()\n")
+    other = tmp_path / "other.py"
+    other.write_text(PLUGIN.replace("PrefersLast", "Other"))
+    for use in (
+        lambda: replay(tmp_path / "record"),
+        lambda: replay(tmp_path / "record", plugins=[other]),
+        lambda: simulation_at(tmp_path / "record", 0.0),
+        lambda: simulation_at(tmp_path / "record", 0.0, plugins=[other]),
+        lambda: extract(tmp_path / "record", "pod-0"),
+    ):
+        with pytest.raises(InputError, match="plugin"):
+            use()
+    assert history(tmp_path / "record", "pod-0").entries, "nothing has to be run for that"
+    assert not ran.exists()
+    simulation_at(tmp_path / "record", 0.0, plugins=[file]).close()
+    assert ran.exists()
 
 
 def test_an_attempt_that_fails_differs_in_its_outcome(tmp_path: Path) -> None:

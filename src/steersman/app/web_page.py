@@ -90,7 +90,7 @@ class RunHistory:
         self._scheduler = scheduler
         self._ask = ask
         self._begin = scheduler.clock.now()
-        self._past = RecordedPast(record, scheduler.clock)
+        self._past = RecordedPast(record, scheduler.clock, scheduler.options.registry.files)
         self._marks: deque[HistoryMark] = deque(maxlen=MOST_MARKS)
 
     def shown_by(self, host: WebHost) -> WebHost:

@@ -19,6 +19,7 @@ from steersman.cli.parameters import (
     extenders_option,
     filename_option,
     seed_option,
+    trust_option,
     until_option,
     validation_options,
 )
@@ -73,6 +74,7 @@ NOTHING_ASKED: Final = "Name a POD, or ask for --all-pending."
     metavar="TIME",
     help="With --record: the moment to look at. 14:05, 2026-11-17T14:05:00Z, or 10m after the start of the record.",
 )
+@trust_option
 @click.option(
     "--fixes/--no-fixes",
     default=None,
@@ -101,7 +103,8 @@ def explain(pods: tuple[str, ...], all_pending: bool, output: str, all_nodes: bo
     POD is NAME or NAMESPACE/NAME of a live cluster, which is only read; of files (-f), which are simulated first; or of a
     record, at a time (--record, --at). A pending pod: the cause, groups of nodes by the objection that decides, the smallest
     changes that help, each tried, and when it is tried again. A pod that has a node: does the node still win, by how much, and
-    what would move it? With the scheduler's own --config and --plugin the answer is that scheduler's.
+    what would move it? With the scheduler's own --config and --plugin the answer is that scheduler's. Of a record, the files
+    with plugins that it names are run only if you name them again with --plugin, or with --trust-record-plugins.
 
     Exits with 0 if every pod has a node or fits now, with 3 if one is pending, with 1 if something is broken (a plugin fails on
     a pod), with 2 if the input cannot be used, with 5 if Steersman itself is at fault.
@@ -137,11 +140,13 @@ def _of_record(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplan
     """The simulation of a moment of a record. That of a live cluster has decided nothing yet: its queue was the scheduler's."""
     from steersman.cli.moments import as_loaded, recorded_moment
 
-    for name in ("config_file", "plugins", "feature_gates", "extenders"):
+    for name in ("config_file", "feature_gates", "extenders"):
         if given[name]:
             raise click.UsageError("The scheduler of a record is the recorded one.")
     with working("going back"):
-        simulation = recorded_moment(given["record_directory"], given["at"])
+        simulation = recorded_moment(
+            given["record_directory"], given["at"], given["plugins"], trusts_record=given["trusts_record"]
+        )
     with simulation, as_loaded(simulation) as loaded, working("explaining"):
         return _answers(simulation, loaded, pods, given, is_live=not simulation.decisions)
 

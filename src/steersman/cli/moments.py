@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -19,13 +20,15 @@ _TIME_OF_DAY: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
 _HINT: Final = 'write "14:05", "2026-11-17T14:05:00Z", or "10m" after the start of the record'
 
 
-def recorded_moment(directory: str, at: str) -> Simulation:
-    """The recorded cluster and its queue at a time; whoever asks closes it. Raises `InputError`."""
+def recorded_moment(directory: str, at: str, plugins: Sequence[str] = (), *, trusts_record: bool = False) -> Simulation:
+    """The recorded cluster and its queue at a time; whoever asks closes it. `plugins` are files of the record that may be run,
+    `trusts_record` lets all of them. Raises `InputError`."""
     from steersman.record import RecordReader, simulation_at
     from steersman.record.recorded_run import record_bounds
 
     _, begin, end = record_bounds(RecordReader(directory))
-    return simulation_at(directory, parse_moment(at, begin, end))
+    moment = parse_moment(at, begin, end)
+    return simulation_at(directory, moment, plugins=plugins, trusts_record=trusts_record)
 
 
 def parse_moment(text: str, begin: float, end: float) -> float | datetime:

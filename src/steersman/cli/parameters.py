@@ -51,6 +51,12 @@ def plugin_option(text: str) -> Callable[[CommandT], CommandT]:
     return click.option("--plugin", "plugins", multiple=True, type=click.Path(), metavar="FILE", help=text)
 
 
+def trust_option(command: CommandT) -> CommandT:
+    """`--trust-record-plugins`, of commands that make the scheduler of a record again."""
+    text = "Run the files with plugins that the record names. Only for records that you or your scheduler made."
+    return click.option("--trust-record-plugins", "trusts_record", is_flag=True, help=text)(command)
+
+
 def gates_option(command: CommandT) -> CommandT:
     """`--feature-gates`; see `parse_gates`."""
     text = "Feature gates, as kube-scheduler takes them."

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from steersman.cli.output import say, say_json, say_note
-from steersman.cli.parameters import parse_seconds, plugin_option
+from steersman.cli.parameters import parse_seconds, plugin_option, trust_option
 from steersman.cli.progress import working
 from steersman.cli.terminal import terminal_width
 
@@ -54,7 +54,8 @@ def recording(simulation: Simulation, directory: str | None) -> AbstractContextM
     metavar="FILE",
     help="Decide with this KubeSchedulerConfiguration (v1) instead of the recorded one.",
 )
-@plugin_option("A Python file with plugins that take part beside those of the record. May be repeated.")
+@plugin_option("A Python file with plugins: of the record, which may be run then, or beside them. May be repeated.")
+@trust_option
 @click.option(
     "--extract", metavar="POD", help="Print the last attempt at this pod as a golden scenario, and compare nothing."
 )
@@ -66,6 +67,7 @@ def replay(
     directory: str,
     config_file: str | None,
     plugins: tuple[str, ...],
+    trusts_record: bool,
     extract: str | None,
     attempt: int | None,
     output: str,
@@ -73,8 +75,9 @@ def replay(
     """Decide everything again that was recorded, and compare every decision.
 
     `steersman simulate --record DIR` and `steersman run --record DIR` write records. Without options everything is to be the
-    same, to the last score; with --config or --plugin the table shows what would have been decided instead. Plugins are read
-    from the files that they were in when the record was made.
+    same, to the last score; with --config or another --plugin the table shows what would have been decided instead. The files
+    with plugins that a record names are run only if you name them again with --plugin (from where they are now, if their
+    content is the same), or with --trust-record-plugins.
 
     With --extract an attempt becomes a test: `steersman conformance FILE` runs what is printed, one JSON document on a line.
 
@@ -88,7 +91,7 @@ def replay(
     from steersman.record import replay as replay_record
 
     with working("replaying"):
-        found = replay_record(directory, configuration=config_file, plugins=plugins)
+        found = replay_record(directory, configuration=config_file, plugins=plugins, trusts_record=trusts_record)
     for note in found.notes:
         say_note(note)
     if output == "json":

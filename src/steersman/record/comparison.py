@@ -133,10 +133,11 @@ ALL_FIELDS: Final[ComparedFields] = {
 """Everything that is recorded of a decision."""
 
 
-def version_notes(run: RunBody) -> Iterator[str]:
-    """In what the scheduler of a replay is another one than the recorded, beside what was asked for."""
+def version_notes(run: RunBody, plugin_files: Sequence[str]) -> Iterator[str]:
+    """In what the scheduler of a replay is another one than the recorded, beside what was asked for. `plugin_files` are those
+    that its plugins are from, the record's first."""
     if run.version != steersman_version():
         yield OTHER_VERSION.format(run.version, steersman_version())
-    for known in run.plugin_files:
-        if file_digest(known.file) != known.digest:
-            yield CHANGED_FILE.format(known.file)
+    for known, file in zip(run.plugin_files, plugin_files, strict=False):
+        if file_digest(file) != known.digest:
+            yield CHANGED_FILE.format(file)

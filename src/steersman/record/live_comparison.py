@@ -11,8 +11,9 @@ import os
 from itertools import zip_longest
 from typing import Final
 
+import msgspec
+
 from steersman.api import timestamps
-from steersman.assembly.registry import PluginSource
 from steersman.client.extenders import HttpExtender
 from steersman.client.raw_objects import RawObjects
 from steersman.record.comparison import (
@@ -29,7 +30,7 @@ from steersman.record.live_replay import LiveReplay, RecordedStimulus, stimuli
 from steersman.record.live_what_if import WhatIfComparison
 from steersman.record.reader import ProblemKind, RecordReader, snapshot_of
 from steersman.record.recorded_run import body_of
-from steersman.record.recorded_setup import scheduler_options
+from steersman.record.recorded_setup import PluginConsent, scheduler_options
 from steersman.record.replay_loop import StepNotPossible
 
 KILLED: Final = "the process that began at {} was ended without closing its record: its last second is missing at most"
@@ -43,21 +44,22 @@ CHANGES_STATE: Final = frozenset(
 
 
 def replay_live(
-    directory: str | os.PathLike[str], configuration: str | None, plugins: tuple[PluginSource, ...]
+    directory: str | os.PathLike[str], configuration: str | None, plugins: PluginConsent, *, is_what_if: bool
 ) -> Replay:
-    """Decides everything again that a live scheduler has decided; with another configuration or more plugins, each decision on
-    the cluster as it was. Raises `InputError`, `ConfigError` and `PluginError`."""
+    """Decides everything again that a live scheduler has decided; `is_what_if`: with another configuration or more plugins,
+    each decision on the cluster as it was. Raises `InputError`, `ConfigError` and `PluginError`."""
     reader = RecordReader(directory)
-    if configuration is not None or plugins:
+    if is_what_if:
         return WhatIfComparison(reader, configuration, plugins).compared()
-    return LiveComparison(reader, ALL_FIELDS).compared()
+    return LiveComparison(reader, ALL_FIELDS, plugins).compared()
 
 
 class LiveComparison:
     """Reads a record from its beginning to its end, and replays the processes that it holds."""
 
-    def __init__(self, reader: RecordReader, fields: ComparedFields) -> None:
+    def __init__(self, reader: RecordReader, fields: ComparedFields, plugins: PluginConsent) -> None:
         self._reader = reader
+        self._plugins = plugins
         self._fields = fields
         self._replay: LiveReplay | None = None
         self._run: RunBody | None = None
@@ -123,10 +125,12 @@ class LiveComparison:
 
     def _begin_process(self, run: RunBody) -> None:
         self._begins_at, self._run, self._is_closed = None, run, False
-        options = scheduler_options(run)
-        extenders = [HttpExtender(one, RawObjects()) for one in options.configuration.extenders]
+        options = scheduler_options(run, None, self._plugins)
+        # Nobody is asked; files with keys that a foreign record may name are of no use.
+        harmless = [msgspec.structs.replace(one, tls_config=None) for one in options.configuration.extenders]
+        extenders = [HttpExtender(one, RawObjects()) for one in harmless]
         self._replay = LiveReplay(run, options, extenders)
-        self.notes += [note for note in version_notes(run) if note not in self.notes]
+        self.notes += [note for note in version_notes(run, options.registry.files) if note not in self.notes]
 
     def _end_process(self) -> None:
         if self._run is not None and not self._is_closed:

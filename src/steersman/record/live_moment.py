@@ -24,20 +24,21 @@ from steersman.record.frames import (
 from steersman.record.live_items import kind_text
 from steersman.record.reader import RecordReader, snapshot_of
 from steersman.record.recorded_run import body_of
-from steersman.record.recorded_setup import scheduler_options
+from steersman.record.recorded_setup import NO_CONSENT, PluginConsent, scheduler_options
 from steersman.sim import Simulation
 
 
-def live_simulation_at(reader: RecordReader, until: float) -> Simulation:
+def live_simulation_at(reader: RecordReader, until: float, plugins: PluginConsent) -> Simulation:
     """The cluster as the recorded scheduler knew it at that time. Raises `InputError`."""
-    known = KnownCluster(reader)
+    known = KnownCluster(reader, plugins)
     for frame in reader.all_frames():
         if frame.time > until:
             break
         known.add(frame)
     if known.run is None:
         raise InputError("does not say how it began", file=str(reader.directory))
-    simulation = Simulation(scheduler_options(known.run), known.run.seed, until, DEFAULT_POLICY, controllers=False)
+    options = scheduler_options(known.run, None, plugins)
+    simulation = Simulation(options, known.run.seed, until, DEFAULT_POLICY, controllers=False)
     simulation.add(*known.objects_with_nodes())
     return simulation
 
@@ -45,8 +46,9 @@ def live_simulation_at(reader: RecordReader, until: float) -> Simulation:
 class KnownCluster:
     """The objects that the scheduler of a record knows at a time."""
 
-    def __init__(self, reader: RecordReader) -> None:
+    def __init__(self, reader: RecordReader, plugins: PluginConsent = NO_CONSENT) -> None:
         self._reader = reader
+        self._plugins = plugins
         self.run: RunBody | None = None
         self._kinds: dict[str, type[api.Object]] = {}
         self._objects: dict[tuple[str, str], api.Object] = {}
@@ -75,7 +77,7 @@ class KnownCluster:
 
     def _begin(self, run: RunBody) -> None:
         if self.run is None or run.seed != self.run.seed:
-            with Simulation(scheduler_options(run), controllers=False) as simulation:
+            with Simulation(scheduler_options(run, None, self._plugins), controllers=False) as simulation:
                 self._kinds = {kind_text(kind): kind for kind in simulation.known_kinds}
         self.run = run
 

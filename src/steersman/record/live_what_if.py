@@ -17,7 +17,6 @@ import msgspec
 from steersman import api
 from steersman.api import codec
 from steersman.assembly import Scheduler, SchedulerOptions
-from steersman.assembly.registry import PluginSource
 from steersman.clock import ManualClock
 from steersman.cycle import commit
 from steersman.cycle.decision import Postponed, Scheduled
@@ -40,7 +39,7 @@ from steersman.record.live_items import kind_text
 from steersman.record.live_replay import RecordedStimulus, ReplayedAnswers, ReplayedWriter, stimuli
 from steersman.record.reader import RecordReader, snapshot_of
 from steersman.record.recorded_run import body_of
-from steersman.record.recorded_setup import scheduler_options
+from steersman.record.recorded_setup import PluginConsent, scheduler_options
 from steersman.record.replay_loop import ReplayLoop
 from steersman.rng import SeededRng
 from steersman.runtime.profile import Profile
@@ -148,7 +147,7 @@ class WhatIfScheduler:
 class WhatIfComparison:
     """Reads the record of a live scheduler, and has another configuration decide."""
 
-    def __init__(self, reader: RecordReader, configuration: str | None, plugins: tuple[PluginSource, ...]) -> None:
+    def __init__(self, reader: RecordReader, configuration: str | None, plugins: PluginConsent) -> None:
         self._reader = reader
         self._configuration = configuration
         self._plugins = plugins
@@ -199,8 +198,9 @@ class WhatIfComparison:
 
     def _begin(self, run: RunBody) -> None:
         self._first = self._first or run
-        self._scheduler = WhatIfScheduler(run, scheduler_options(run, self._configuration, self._plugins))
-        self._notes += [note for note in version_notes(run) if note not in self._notes]
+        options = scheduler_options(run, self._configuration, self._plugins)
+        self._scheduler = WhatIfScheduler(run, options)
+        self._notes += [note for note in version_notes(run, options.registry.files) if note not in self._notes]
 
     def _end(self) -> None:
         scheduler, self._scheduler = self._scheduler, None

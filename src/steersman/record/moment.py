@@ -7,14 +7,16 @@ What can be asked of any simulation can be asked of this one: why a pod waits, w
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
+from steersman.assembly.registry import PluginSource
 from steersman.errors import InputError
 from steersman.record.live_moment import live_simulation_at
 from steersman.record.reader import RecordReader
 from steersman.record.recorded_run import RecordedRun, RecordedStep, read_run, record_bounds
-from steersman.record.recorded_setup import simulation_setup
+from steersman.record.recorded_setup import PluginConsent, simulation_setup
 from steersman.record.steps import step_of
 from steersman.sim import Simulation
 from steersman.sim.journal import Step
@@ -23,11 +25,18 @@ _TAKE_TIME: Final = frozenset({"run", "advance"})
 """Steps that can be told how far to go."""
 
 
-def simulation_at(directory: str | os.PathLike[str], time: float | datetime) -> Simulation:
+def simulation_at(
+    directory: str | os.PathLike[str],
+    time: float | datetime,
+    *,
+    plugins: Iterable[PluginSource] = (),
+    trusts_record: bool = False,
+) -> Simulation:
     """The recorded cluster and its queue as they were at a time: so many seconds after the start of the record, or a moment
     with a time zone. Whoever asks closes it. Of a live cluster it has the objects, and pods are on the nodes that were decided;
-    what waits is tried as if it had just come. Raises `InputError` for a record that cannot be used, and for a time that is not
-    in it."""
+    what waits is tried as if it had just come. `plugins` are files that may be run where the record names them;
+    `trusts_record`: all that it names may. Raises `InputError` for a record that cannot be used, and for a time that is
+    not in it."""
     reader = RecordReader(directory)
     run, begin, end = record_bounds(reader)
     until = time.timestamp() if isinstance(time, datetime) else run.start + time
@@ -35,10 +44,11 @@ def simulation_at(directory: str | os.PathLike[str], time: float | datetime) -> 
         covered = f"the record covers {begin - run.start:g} to {end - run.start:g} seconds after its start"
         shown = time.isoformat() if isinstance(time, datetime) else time
         raise InputError("is not in the record", file=str(directory), field="time", value=shown, hint=covered)
+    consent = PluginConsent(plugins, trusts_record=trusts_record)
     if run.is_live:
-        return live_simulation_at(reader, until)
+        return live_simulation_at(reader, until, consent)
     recorded = read_run(directory)
-    simulation = simulation_setup(recorded.run).made()
+    simulation = simulation_setup(recorded.run, None, consent).made()
     try:
         _go(simulation, recorded, until)
     except BaseException:

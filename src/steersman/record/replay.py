@@ -19,7 +19,7 @@ from steersman.record.decisions import DecisionObserver
 from steersman.record.frames import BindingBody, DecisionBody
 from steersman.record.live_comparison import replay_live
 from steersman.record.recorded_run import RecordedRun, read_run
-from steersman.record.recorded_setup import simulation_setup
+from steersman.record.recorded_setup import PluginConsent, simulation_setup
 from steersman.record.steps import step_of
 from steersman.sim import Simulation, SimulationSetup
 
@@ -33,22 +33,25 @@ def replay(
     *,
     configuration: str | None = None,
     plugins: Iterable[PluginSource] = (),
+    trusts_record: bool = False,
 ) -> Replay:
-    """Decides everything again that a record holds. `configuration` is the file of another KubeSchedulerConfiguration,
-    `plugins` come beside those of the record. Raises `InputError`, `ConfigError` and `PluginError`."""
-    recorded = read_run(directory)
+    """Decides everything again that a record holds. `configuration` is the file of another KubeSchedulerConfiguration;
+    `plugins` are files of the record that may be run (`trusts_record`: all of them), and others that come beside those. Raises
+    `InputError`, `ConfigError` and `PluginError`."""
+    recorded, consent = read_run(directory), PluginConsent(plugins, trusts_record=trusts_record, adds_others=True)
     if recorded.run.is_live:
-        return replay_live(directory, configuration, tuple(plugins))
-    setup = simulation_setup(recorded.run, configuration, tuple(plugins))
+        is_what_if = configuration is not None or bool(consent.others(recorded.run))
+        return replay_live(directory, configuration, consent, is_what_if=is_what_if)
+    setup = simulation_setup(recorded.run, configuration, consent)
     decided = _decide_again(recorded, setup)[recorded.decisions_before :]
     if recorded.end is None:
         decided = decided[: len(recorded.decisions)]
-    is_other = configuration is not None or len(setup.options.registry.files) > len(recorded.run.plugin_files)
+    is_other = configuration is not None or bool(consent.others(recorded.run))
     differences = tuple(compare(recorded.decisions, decided, WHAT_IF if is_other else ALL_FIELDS))
     made = sum(1 for difference in differences if difference.recorded is not None)
     same = len(recorded.decisions) - made
     return Replay(
-        len(recorded.decisions), same, differences, recorded.run.start, recorded.since, tuple(_notes(recorded))
+        len(recorded.decisions), same, differences, recorded.run.start, recorded.since, tuple(_notes(recorded, setup))
     )
 
 
@@ -69,8 +72,8 @@ def _watch(simulation: Simulation, start: float, decided: list[DecisionBody]) ->
     simulation.observe(DecisionObserver(lambda: start + simulation.now, note))
 
 
-def _notes(recorded: RecordedRun) -> Iterator[str]:
-    yield from version_notes(recorded.run)
+def _notes(recorded: RecordedRun, setup: SimulationSetup) -> Iterator[str]:
+    yield from version_notes(recorded.run, setup.options.registry.files)
     if recorded.decisions_before:
         yield BEGINNING_GONE.format(recorded.decisions_before)
     if recorded.end is None:

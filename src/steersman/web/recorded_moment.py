@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m steersman.web.recorded_moment DIRECTORY AT`: a process that answers requests about one moment of a record.
+"""`python -m steersman.web.recorded_moment DIRECTORY AT [PLUGIN_FILE…]`: a process that answers requests about a moment.
 
     record ─► simulation of that moment ─► `WebApi` ─► a line of JSON for each line of JSON
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -52,13 +53,14 @@ class ToldOfMoment(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
-def main(directory: str, at: float) -> None:
+def main(directory: str, at: float, plugins: Sequence[str]) -> None:
     os.nice(_POLITE)
     try:
         reader = RecordReader(directory)
         _, _, end = record_bounds(reader)
         # Where nothing was recorded since, everything is as it was then.
-        simulation = simulation_at(directory, datetime.fromtimestamp(min(at, end), UTC))
+        moment = datetime.fromtimestamp(min(at, end), UTC)
+        simulation = simulation_at(directory, moment, plugins=plugins)
         with simulation:
             web_api = _pages(simulation, reader, at)
             _tell(ToldOfMoment())
@@ -97,4 +99,4 @@ def _tell(told: ToldOfMoment) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], float(sys.argv[2]))
+    main(sys.argv[1], float(sys.argv[2]), sys.argv[3:])

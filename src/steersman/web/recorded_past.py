@@ -13,6 +13,7 @@ import asyncio
 import sys
 import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -36,8 +37,10 @@ _LONGEST_LINE: Final = 1 << 28
 class RecordedPast:
     """The past of one record, of which one moment is looked at at a time. Belongs to the loop of the server."""
 
-    def __init__(self, directory: str, clock: Clock) -> None:
+    def __init__(self, directory: str, clock: Clock, plugin_files: Sequence[str] = ()) -> None:
+        """`plugin_files` are those of this scheduler, which may be run for its record as well."""
         self._directory = directory
+        self._plugin_files = plugin_files
         self._clock = clock
         self._turn = asyncio.Lock()
         self._at: float | None = None
@@ -85,7 +88,14 @@ class RecordedPast:
 
     async def _start(self, at: float) -> None:
         await self.close()
-        command = (sys.executable, "-m", "steersman.web.recorded_moment", self._directory, repr(at))
+        command = (
+            sys.executable,
+            "-m",
+            "steersman.web.recorded_moment",
+            self._directory,
+            repr(at),
+            *self._plugin_files,
+        )
         self._process = await asyncio.create_subprocess_exec(
             *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=_LONGEST_LINE
         )
