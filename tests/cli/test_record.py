@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 from tests.cli.commands import refused, steersman
 
 CONFIG = """
@@ -72,6 +73,32 @@ def test_the_history_of_a_node_has_its_pods(record: Path) -> None:
     found = steersman("history", record, "alpha-1").stdout.splitlines()
     assert found[0] == "node/alpha-1"
     assert ["0s", "bound", "default/db-2"] in [line.split() for line in found]
+
+
+def test_every_decision_is_written_as_a_row_of_a_parquet_file(record: Path, tmp_path: Path) -> None:
+    file = tmp_path / "decisions.parquet"
+    assert steersman("history", record, "--parquet", file).exit_code == 0
+    table = parquet.read_table(file)
+    assert table.num_rows == 18
+    rows = [row for row in table.to_pylist() if row["pod"] == "default/report"]
+    first, second = rows
+    assert (first["attempt"], first["outcome"], first["node"], first["bound_at"]) == (1, "unschedulable", None, None)
+    assert first["message"].startswith("0/6 nodes are available: ")
+    assert "NodeResourcesFit" in first["rejected_by"].split(",")
+    assert (second["attempt"], second["outcome"], second["node"]) == (2, "scheduled", "alpha-2")
+    assert second["bound_at"] == second["time"] == first["time"] + 30
+    scored = [row for row in table.to_pylist() if row["total"] is not None]
+    assert scored
+    assert all(row["digest"] and row["feasible_nodes"] > 1 for row in scored)
+    before = file.read_bytes()
+    assert steersman("history", record, "--parquet", file).exit_code == 0
+    assert file.read_bytes() == before, "the same record gives the same bytes"
+
+
+def test_a_parquet_file_is_of_the_whole_record_and_has_to_be_writable(record: Path, tmp_path: Path) -> None:
+    assert "--parquet writes the whole record" in steersman("history", record, "report", "--parquet", "x").output
+    missing = tmp_path / "missing" / "x.parquet"
+    assert str(missing) in refused("history", record, "--parquet", missing)
 
 
 def test_records_that_cannot_be_used_are_refused_in_one_line(record: Path, tmp_path: Path) -> None:

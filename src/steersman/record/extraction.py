@@ -27,7 +27,7 @@ from steersman.record.live_moment import KnownCluster, with_decided_node
 from steersman.record.reader import RecordReader
 from steersman.record.recorded_run import body_of, read_run, record_bounds
 from steersman.record.recorded_setup import simulation_setup
-from steersman.record.steps import step_of
+from steersman.record.steps import repeat
 from steersman.sim import Simulation
 
 AREA: Final = "recorded"
@@ -133,7 +133,7 @@ def _simulated_objects(reader: RecordReader, wanted: _Wanted) -> list[api.Object
         observer = _ObjectsBefore(simulation, wanted, recorded.decisions_before)
         simulation.observe(observer)
         for step in recorded.steps:
-            step_of(step.frame, step.objects, simulation.known_kinds).repeat(simulation)
+            repeat(step.frame, step.objects, simulation)
             if observer.objects is not None:
                 return observer.objects
     raise InputError("is not decided again by a replay", file=str(reader.directory), object=f"Pod {wanted.pod}")

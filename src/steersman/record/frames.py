@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator
 from enum import IntEnum, StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -26,6 +26,8 @@ FORMAT: Final = 2
 """Grows when a frame or a block is read differently."""
 LONGEST_BODY: Final = 64 << 20
 MOST_SUBJECTS: Final = 255
+FIRST_TIME, LAST_TIME = -62135596800.0, 253402300799.0
+"""The first and the last second of a calendar, years 1 to 9999, as Unix time: a frame has no other time."""
 
 _HEAD: Final = struct.Struct("<IBBd")
 _NAME: Final = struct.Struct("<H")
@@ -65,11 +67,6 @@ class FrameKind(IntEnum):
     """A watched object that was told in the middle of a call to the outside, which changed it at once: in a sandbox."""
     CALL_END = 37
     """A call that the scheduler has begun and does not wait for has ended."""
-
-
-STIMULUS_KINDS: Final = frozenset({FrameKind.WATCH_EVENT, FrameKind.TICK, FrameKind.TASK_STEP, FrameKind.CALL_END})
-"""Kinds of which each sets the scheduler of a live cluster to work; what comes of it follows. They, and answers, are made of
-`STIMULI` by the reader."""
 
 
 class Frame(NamedTuple):
@@ -124,10 +121,16 @@ def _frame(content: bytes, kind: int, time: float, count: int, number: int) -> F
         raise FrameError("the names of a frame cannot be read") from error
     if at > len(content):
         raise FrameError("ends within the names of a frame")
+    if not FIRST_TIME <= time <= LAST_TIME:
+        raise FrameError("a frame is of no time that a calendar has")
     return Frame(kind, time, tuple(names), content[at:], number)
 
 
 # -- bodies ------------------------------------------------------------------------------------------------------------
+
+
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+Moment: TypeAlias = Annotated[float, msgspec.Meta(ge=FIRST_TIME, le=LAST_TIME)]
 
 
 class _Body(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -136,9 +139,9 @@ class _Body(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 class SnapshotBody(_Body, frozen=True):
     #: So many frames follow that belong to the snapshot.
-    frames: int
+    frames: Count
     #: So many decisions were made before; what leads here makes them again.
-    decisions: int = 0
+    decisions: Count = 0
     #: Nothing was before: a process begins here, which may go on with the record of an earlier one.
     begins: bool = False
     #: Why something before the snapshot is missing.
@@ -162,7 +165,7 @@ class RunBody(_Body, frozen=True):
     version: str
     kube_scheduler_version: str
     seed: int
-    start: float
+    start: Moment
     #: A KubeSchedulerConfiguration, with all defaults, without extenders.
     configuration: dict[str, Any]
     #: Feature gates that differ from their defaults.
@@ -174,7 +177,7 @@ class RunBody(_Body, frozen=True):
     kubelets: dict[str, Any] = {}
     controllers: bool = True
     #: Seconds after which an unschedulable pod is tried again without a reason.
-    max_in_unschedulable: float | None = None
+    max_in_unschedulable: Annotated[float, msgspec.Meta(ge=0)] | None = None
     #: Whether pods are bound without waiting; whether by calls that no task waits for (`framework.ports.BindingBeginner`); and
     #: whether cycles that take too long are postponed.
     binds_at_once: bool = False
@@ -194,7 +197,7 @@ class StepBody(_Body, frozen=True):
     arguments: tuple[Any, ...] = ()
     keywords: dict[str, Any] = {}
     #: So many `OBJECT` frames stand before it: the objects that are given.
-    objects: int = 0
+    objects: Count = 0
     #: Of `_add`: objects of unknown kinds by kind, and notes about the input.
     skipped: dict[str, int] = {}
     notes: tuple[str, ...] = ()

@@ -38,6 +38,7 @@ NOT_COMPARED: Final = "{} decisions are not compared: {}"
 AFTER_GAP: Final = "something before them is missing"
 FOLLOWS: Final = "they follow from the first that differs"
 LEFT_COURSE: Final = "the replay cannot follow the record any more at {}: {}"
+ERRORS: Final = "the replay has survived {} internal errors, the first {}"
 CHANGES_STATE: Final = frozenset(
     {Differs.OUTCOME, Differs.NODE, Differs.PREEMPTION, Differs.NOT_MADE, Differs.NOT_RECORDED, Differs.POD}
 )
@@ -79,13 +80,15 @@ class LiveComparison:
 
     def compared(self) -> Replay:
         """Raises `InputError`."""
-        for part in stimuli(self._reader.all_frames()):
-            self._look_for_gaps()
-            if isinstance(part, RecordedStimulus):
-                self._give(part)
-            elif part.number > self._snapshot_end or part.kind == FrameKind.RUN:
-                self._read(part)
-        self._end_process()
+        try:
+            for part in stimuli(self._reader.all_frames(), self._reader.directory):
+                self._look_for_gaps()
+                if isinstance(part, RecordedStimulus):
+                    self._give(part)
+                elif part.number > self._snapshot_end or part.kind == FrameKind.RUN:
+                    self._read(part)
+        finally:
+            self._end_process()
         self.notes += [NOT_COMPARED.format(count, why) for why, count in self.not_compared.items() if count]
         self.notes += [str(problem) for problem in self._reader.problems]
         assert self.first_run is not None, "a record without a run is refused before"
@@ -129,6 +132,7 @@ class LiveComparison:
         # Nobody is asked; files with keys that a foreign record may name are of no use.
         harmless = [msgspec.structs.replace(one, tls_config=None) for one in options.configuration.extenders]
         extenders = [HttpExtender(one, RawObjects()) for one in harmless]
+        self._stop(AFTER_GAP)
         self._replay = LiveReplay(run, options, extenders)
         self.notes += [note for note in version_notes(run, options.registry.files) if note not in self.notes]
 
@@ -143,6 +147,9 @@ class LiveComparison:
         self._why_not = why
         replay, self._replay = self._replay, None
         if replay is not None:
+            errors = replay.internal_errors
+            if errors.first:
+                self.notes.append(ERRORS.format(errors.counts.total(), errors.first))
             replay.close()
 
     def _give(self, stimulus: RecordedStimulus) -> None:
@@ -153,7 +160,7 @@ class LiveComparison:
         try:
             decided = self._replay.give(stimulus)
         except StepNotPossible as problem:
-            self.notes.append(LEFT_COURSE.format(timestamps.render(stimulus.frame.time), problem))
+            self.notes.append(LEFT_COURSE.format(timestamps.render(stimulus.time), problem))
             self.is_lost = True
             self._stop(FOLLOWS)
             return

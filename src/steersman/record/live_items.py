@@ -29,7 +29,7 @@ import msgspec
 from steersman import api
 from steersman.api import codec
 from steersman.record.decisions import subjects_of
-from steersman.record.frames import BindingBody, DecisionBody, Frame, FrameError, FrameKind, WatchedChange
+from steersman.record.frames import BindingBody, DecisionBody, Frame, FrameError, FrameKind, Moment, WatchedChange
 from steersman.record.score_digest import NotedColumn, ScoreDigests
 from steersman.record.segments import name_hash
 from steersman.record.steps import subject_of
@@ -224,7 +224,7 @@ def _stimulus_at(parts: list[msgspec.Raw], at: int) -> tuple[list[msgspec.Raw], 
 
 
 def _frames_of(stimulus: list[msgspec.Raw], results: list[msgspec.Raw], number: int) -> Iterator[Frame]:
-    name, time = msgspec.json.decode(stimulus[0], type=str), msgspec.json.decode(stimulus[1], type=float)
+    name, time = msgspec.json.decode(stimulus[0], type=str), msgspec.json.decode(stimulus[1], type=Moment)
     made: list[Frame] = []
     clock: list[bytes] = []
     at = 0

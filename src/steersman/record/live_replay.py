@@ -7,7 +7,8 @@ frames ─► one stimulus, with what came of it ─► scheduler ─► its dec
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from pathlib import Path
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -21,12 +22,11 @@ from steersman.framework.extender import Extender, ExtenderFilterOutcome, NodeVi
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.ports import Failure
 from steersman.framework.status import Status
-from steersman.internal_errors import InternalErrors
+from steersman.internal_errors import InternalErrors, describe
 from steersman.observe import Measuring, Metrics
 from steersman.record import answers
 from steersman.record.decisions import DecisionObserver
 from steersman.record.frames import (
-    STIMULUS_KINDS,
     AnswerBody,
     BindingBody,
     CallEndBody,
@@ -41,7 +41,8 @@ from steersman.record.frames import (
     WatchEventBody,
 )
 from steersman.record.live_items import kind_text
-from steersman.record.replay_loop import GatedTasks, ReplayLoop, StepNotPossible
+from steersman.record.recorded_run import body_of
+from steersman.record.replay_loop import GatedTasks, ReplayLoop, StepNotPossible, closed_unless_made
 from steersman.rng import SeededRng
 
 T = TypeVar("T")
@@ -51,10 +52,20 @@ REPLAY: Final = "replay"
 """Where an error was survived, as the recorded scheduler has survived it."""
 
 
+StimulusBody: TypeAlias = WatchEventBody | TickBody | TaskStepBody | CallEndBody
+_STIMULUS_BODIES: Final[dict[int, type[StimulusBody]]] = {
+    FrameKind.WATCH_EVENT: WatchEventBody,
+    FrameKind.TICK: TickBody,
+    FrameKind.TASK_STEP: TaskStepBody,
+    FrameKind.CALL_END: CallEndBody,
+}
+
+
 class RecordedStimulus(msgspec.Struct, frozen=True):
     """A stimulus with everything that came of it."""
 
-    frame: Frame
+    time: float
+    body: StimulusBody
     decisions: tuple[DecisionBody, ...] = ()
     bindings: tuple[BindingBody, ...] = ()
     answers: tuple[AnswerBody, ...] = ()
@@ -62,31 +73,51 @@ class RecordedStimulus(msgspec.Struct, frozen=True):
     told: tuple[ToldBody, ...] = ()
 
 
-def stimuli(frames: Iterable[Frame]) -> Iterator[RecordedStimulus | Frame]:
-    """The stimuli of a record, and in between the frames that are no part of one (snapshots, the end)."""
+def stimuli(frames: Iterable[Frame], directory: Path) -> Iterator[RecordedStimulus | Frame]:
+    """The stimuli of a record, and in between the frames that are no part of one (snapshots, the end). Raises `InputError`."""
     stimulus: Frame | None = None
-    decisions: list[DecisionBody] = []
-    bindings: list[BindingBody] = []
-    answered: list[AnswerBody] = []
-    told: list[ToldBody] = []
+    results = _Results(directory)
     for frame in frames:
-        if frame.kind == FrameKind.TOLD_MEANWHILE:
-            told.append(msgspec.json.decode(frame.body, type=ToldBody))
-        elif frame.kind == FrameKind.DECISION:
-            decisions.append(msgspec.json.decode(frame.body, type=DecisionBody))
-        elif frame.kind == FrameKind.BINDING:
-            bindings.append(msgspec.json.decode(frame.body, type=BindingBody))
-        elif frame.kind == FrameKind.ANSWER:
-            answered.append(msgspec.json.decode(frame.body, type=AnswerBody))
-        else:
-            if stimulus is not None:
-                yield RecordedStimulus(stimulus, tuple(decisions), tuple(bindings), tuple(answered), tuple(told))
-            stimulus = frame if frame.kind in STIMULUS_KINDS else None
-            decisions, bindings, answered, told = [], [], [], []
-            if stimulus is None:
-                yield frame
+        if results.take(frame):
+            continue
+        if stimulus is not None:
+            yield results.of(stimulus)
+        stimulus = frame if frame.kind in _STIMULUS_BODIES else None
+        results = _Results(directory)
+        if stimulus is None:
+            yield frame
     if stimulus is not None:
-        yield RecordedStimulus(stimulus, tuple(decisions), tuple(bindings), tuple(answered), tuple(told))
+        yield results.of(stimulus)
+
+
+class _Results:
+    """What came of one stimulus."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._decisions: list[DecisionBody] = []
+        self._bindings: list[BindingBody] = []
+        self._answers: list[AnswerBody] = []
+        self._told: list[ToldBody] = []
+
+    def take(self, frame: Frame) -> bool:
+        """Whether the frame is of this kind."""
+        if frame.kind == FrameKind.TOLD_MEANWHILE:
+            self._told.append(body_of(frame, ToldBody, self._directory))
+        elif frame.kind == FrameKind.DECISION:
+            self._decisions.append(body_of(frame, DecisionBody, self._directory))
+        elif frame.kind == FrameKind.BINDING:
+            self._bindings.append(body_of(frame, BindingBody, self._directory))
+        elif frame.kind == FrameKind.ANSWER:
+            self._answers.append(body_of(frame, AnswerBody, self._directory))
+        else:
+            return False
+        return True
+
+    def of(self, frame: Frame) -> RecordedStimulus:
+        body = body_of(frame, _STIMULUS_BODIES[frame.kind], self._directory)
+        results = (tuple(self._decisions), tuple(self._bindings), tuple(self._answers), tuple(self._told))
+        return RecordedStimulus(frame.time, body, *results)
 
 
 class ReplayedClock:
@@ -315,6 +346,21 @@ class ReplayedExtender:
         return await self._answers.next(answers.as_victims(pods_on))
 
 
+class ReplayErrors(InternalErrors):
+    """Programming errors that were survived in a replay, as the recorded scheduler has survived them: the user is told of the
+    first, in a line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = ""
+
+    def survived(self, where: str, subject: str, error: Exception) -> None:
+        if isinstance(error, MemoryError):
+            raise error
+        self.counts[where] += 1
+        self.first = self.first or f"at {where} of {subject}: {describe(error)}"
+
+
 class LiveReplay:
     """A scheduler that is driven by a record. Made anew for every process that was recorded."""
 
@@ -326,7 +372,7 @@ class LiveReplay:
         self._answers = ReplayedAnswers(self._loop)
         self._begun = BegunCalls()
         self.tasks = GatedTasks(self._loop)
-        self.internal_errors = InternalErrors()
+        self.internal_errors = ReplayErrors()
         made = msgspec.structs.replace(
             options,
             extenders=[ReplayedExtender(one, self._answers) for one in extenders],
@@ -335,14 +381,15 @@ class LiveReplay:
             max_in_unschedulable=run.max_in_unschedulable or options.max_in_unschedulable,
             instruments=Measuring(Metrics(), RealClock()),
         )
-        self.scheduler = Scheduler(
-            self._clock,
-            SeededRng(run.seed),
-            self._writer(run),
-            self.tasks.spawn,
-            made,
-            ReplayedReader(self._answers),
-        )
+        with closed_unless_made(self._loop):
+            self.scheduler = Scheduler(
+                self._clock,
+                SeededRng(run.seed),
+                self._writer(run),
+                self.tasks.spawn,
+                made,
+                ReplayedReader(self._answers),
+            )
         self._kinds = {kind_text(kind): kind for kind in self.scheduler.watched_kinds}
         self._answers.tell = self._tell
         self._time = run.start
@@ -369,23 +416,20 @@ class LiveReplay:
 
     def give(self, stimulus: RecordedStimulus) -> list[DecisionBody]:
         """The decisions that the stimulus leads to. Raises `StepNotPossible` if this scheduler is not where the other was."""
-        frame = stimulus.frame
-        self._time = frame.time
-        self._loop_clock.set(max(self._loop_clock.now(), frame.time))
+        body, time = stimulus.body, stimulus.time
+        self._time = time
+        self._loop_clock.set(max(self._loop_clock.now(), time))
         self._decided = []
         self._answers.load(stimulus.answers, stimulus.told)
-        if frame.kind == FrameKind.WATCH_EVENT:
-            event = msgspec.json.decode(frame.body, type=WatchEventBody)
-            self._clock.load(event.clock)
-            self._tell(event)
-        elif frame.kind == FrameKind.TICK:
-            self._tick(msgspec.json.decode(frame.body, type=TickBody))
-        elif frame.kind == FrameKind.CALL_END:
-            self._end_call(msgspec.json.decode(frame.body, type=CallEndBody))
+        self._clock.load(body.clock)
+        if isinstance(body, WatchEventBody):
+            self._tell(body)
+        elif isinstance(body, TickBody):
+            self._tick(body)
+        elif isinstance(body, CallEndBody):
+            self._end_call(body)
         else:
-            body = msgspec.json.decode(frame.body, type=TaskStepBody)
-            self._clock.load(body.clock)
-            self.tasks.step(body, frame.time)
+            self.tasks.step(body, time)
         self._loop.run_ready()
         return self._decided
 
@@ -407,7 +451,6 @@ class LiveReplay:
             self.internal_errors.survived(REPLAY, body.kind, error)
 
     def _tick(self, body: TickBody) -> None:
-        self._clock.load(body.clock)
         if body.task:
             self._loop.create_task(self.scheduler.schedule_one_async())
             return
@@ -417,7 +460,6 @@ class LiveReplay:
             self.internal_errors.survived(REPLAY, body.what, error)
 
     def _end_call(self, body: CallEndBody) -> None:
-        self._clock.load(body.clock)
         try:
             self._begun.end(body)
         except StepNotPossible:

@@ -23,7 +23,6 @@ from steersman.cycle.decision import Postponed, Scheduled
 from steersman.errors import SteersmanError
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.watching import is_custom
-from steersman.internal_errors import InternalErrors
 from steersman.record.comparison import WHAT_IF, DecisionDifference, Replay, difference, version_notes
 from steersman.record.decisions import decision_body
 from steersman.record.frames import (
@@ -36,11 +35,11 @@ from steersman.record.frames import (
     WatchEventBody,
 )
 from steersman.record.live_items import kind_text
-from steersman.record.live_replay import RecordedStimulus, ReplayedAnswers, ReplayedWriter, stimuli
+from steersman.record.live_replay import RecordedStimulus, ReplayedAnswers, ReplayedWriter, ReplayErrors, stimuli
 from steersman.record.reader import RecordReader, snapshot_of
 from steersman.record.recorded_run import body_of
 from steersman.record.recorded_setup import PluginConsent, scheduler_options
-from steersman.record.replay_loop import ReplayLoop
+from steersman.record.replay_loop import ReplayLoop, closed_unless_made
 from steersman.rng import SeededRng
 from steersman.runtime.profile import Profile
 
@@ -53,14 +52,15 @@ class WhatIfScheduler:
     def __init__(self, run: RunBody, options: SchedulerOptions) -> None:
         self._clock = ManualClock(0.0)
         self._loop = ReplayLoop(self._clock)
-        self._internal_errors = InternalErrors()
-        self._scheduler = Scheduler(
-            self._clock,
-            SeededRng(run.seed),
-            ReplayedWriter(ReplayedAnswers(self._loop)),
-            _leave_out,
-            msgspec.structs.replace(options, extenders=(), internal_errors=self._internal_errors),
-        )
+        self._internal_errors = ReplayErrors()
+        with closed_unless_made(self._loop):
+            self._scheduler = Scheduler(
+                self._clock,
+                SeededRng(run.seed),
+                ReplayedWriter(ReplayedAnswers(self._loop)),
+                _leave_out,
+                msgspec.structs.replace(options, extenders=(), internal_errors=self._internal_errors),
+            )
         self._kinds = {kind_text(kind): kind for kind in self._scheduler.watched_kinds}
         #: By uid, pods that were decided on and are not bound yet.
         self._assumed: dict[str, PodInfo] = {}
@@ -71,9 +71,9 @@ class WhatIfScheduler:
 
     def give(self, stimulus: RecordedStimulus) -> list[DecisionBody | None]:
         """What is decided instead of each recorded decision; None where the pod is not known."""
-        self._clock.set(max(self._clock.now(), stimulus.frame.time))
-        if stimulus.frame.kind == FrameKind.WATCH_EVENT:
-            self._tell(msgspec.json.decode(stimulus.frame.body, type=WatchEventBody))
+        self._clock.set(max(self._clock.now(), stimulus.time))
+        if isinstance(stimulus.body, WatchEventBody):
+            self._tell(stimulus.body)
         decided = [self._decide(recorded) for recorded in stimulus.decisions]
         for told in stimulus.told:
             self._tell(told)
@@ -163,13 +163,15 @@ class WhatIfComparison:
 
     def compared(self) -> Replay:
         """Raises `InputError`, `ConfigError` and `PluginError`."""
-        for part in stimuli(self._reader.all_frames()):
-            self._look_for_gaps()
-            if isinstance(part, RecordedStimulus):
-                self._give(part)
-            else:
-                self._read(part)
-        self._end()
+        try:
+            for part in stimuli(self._reader.all_frames(), self._reader.directory):
+                self._look_for_gaps()
+                if isinstance(part, RecordedStimulus):
+                    self._give(part)
+                else:
+                    self._read(part)
+        finally:
+            self._end()
         assert self._first is not None, "a record without a run is refused before"
         if self._not_compared:
             self._notes.append(NOT_COMPARED.format(self._not_compared))

@@ -17,7 +17,7 @@ from steersman.record.live_moment import live_simulation_at
 from steersman.record.reader import RecordReader
 from steersman.record.recorded_run import RecordedRun, RecordedStep, read_run, record_bounds
 from steersman.record.recorded_setup import PluginConsent, simulation_setup
-from steersman.record.steps import step_of
+from steersman.record.steps import do_again, repeat, step_of
 from steersman.sim import Simulation
 from steersman.sim.journal import Step
 
@@ -61,13 +61,9 @@ def _go(simulation: Simulation, recorded: RecordedRun, until: float) -> None:
     """Does everything that was begun by then."""
     begun = [step for step in recorded.steps if step.frame.time <= until]
     for step in begun[:-1]:
-        _repeat(step, simulation)
+        repeat(step.frame, step.objects, simulation)
     for step in begun[-1:]:
         _repeat_until(step, simulation, until - recorded.run.start)
-
-
-def _repeat(step: RecordedStep, simulation: Simulation) -> None:
-    step_of(step.frame, step.objects, simulation.known_kinds).repeat(simulation)
 
 
 def _repeat_until(step: RecordedStep, simulation: Simulation, seconds: float) -> None:
@@ -77,12 +73,12 @@ def _repeat_until(step: RecordedStep, simulation: Simulation, seconds: float) ->
         end = known.arguments[0] if known.arguments else None
         stops = known.method == "run" or bool(known.keywords.get("stops_at_rest"))
         until = min(seconds, end) if isinstance(end, (int, float)) else seconds
-        Step("advance", (until,), {"stops_at_rest": end is None and stops}).repeat(simulation)
+        do_again(Step("advance", (until,), {"stops_at_rest": end is None and stops}), simulation)
         return
     with simulation.fork() as trial:
-        known.repeat(trial)
+        do_again(known, trial)
         goes_too_far = trial.now > seconds
     if goes_too_far:
         Step("advance", (seconds,)).repeat(simulation)
     else:
-        known.repeat(simulation)
+        do_again(known, simulation)

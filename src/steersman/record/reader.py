@@ -158,7 +158,7 @@ def snapshot_of(frame: Frame, directory: Path) -> SnapshotBody:
     """The body of a snapshot. Raises `InputError` for one of a later format."""
     try:
         body = msgspec.json.decode(frame.body, type=SnapshotBody)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"holds a snapshot that cannot be read: {error}", file=str(directory)) from error
     if body.format != FORMAT:
         hint = f"this version of Steersman reads format {FORMAT}"

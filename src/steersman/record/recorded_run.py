@@ -109,7 +109,7 @@ def body_of(frame: Frame, cls: type[T], directory: Path) -> T:
     """The body of a frame. Raises `InputError`."""
     try:
         return msgspec.json.decode(frame.body, type=cls)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         wrong = f"holds a frame that cannot be read: {error}"
         raise InputError(wrong, file=str(directory), object=f"frame {frame.number}") from error
 

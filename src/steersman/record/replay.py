@@ -20,7 +20,7 @@ from steersman.record.frames import BindingBody, DecisionBody
 from steersman.record.live_comparison import replay_live
 from steersman.record.recorded_run import RecordedRun, read_run
 from steersman.record.recorded_setup import PluginConsent, simulation_setup
-from steersman.record.steps import step_of
+from steersman.record.steps import repeat
 from steersman.sim import Simulation, SimulationSetup
 
 INCOMPLETE: Final = "something was done to the simulation that is not in the record"
@@ -60,7 +60,7 @@ def _decide_again(recorded: RecordedRun, setup: SimulationSetup) -> list[Decisio
     with setup.made() as simulation:
         _watch(simulation, setup.start, decided)
         for step in recorded.steps:
-            step_of(step.frame, step.objects, simulation.known_kinds).repeat(simulation)
+            repeat(step.frame, step.objects, simulation)
     return decided
 
 

@@ -8,7 +8,8 @@ which of two things came first is for the record to say, not for the clock.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager
 from contextvars import Context
 from types import TracebackType
 from typing import Any, Final, TypeVarTuple
@@ -52,6 +53,16 @@ class ReplayLoop(VirtualLoop):
                 self.call_soon(timer._run)
                 self.run_ready()
         self._held = [timer for timer in self._held if not timer.cancelled()]
+
+
+@contextmanager
+def closed_unless_made(loop: ReplayLoop) -> Iterator[None]:
+    """Closes the loop if what is made for it in the block cannot be made."""
+    try:
+        yield
+    except BaseException:
+        loop.close()
+        raise
 
 
 class StepNotPossible(Exception):

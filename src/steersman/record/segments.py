@@ -151,7 +151,7 @@ def read_head(file: BinaryIO, offset: int) -> BlockHead | None:
     data = _read(file, offset, _HEAD.size + _CHECKSUM)
     marker, index_bytes, payload_bytes, raw_bytes, count, number, first, last, checksum = _HEAD.unpack_from(data)
     longest = max(raw_bytes, index_bytes, payload_bytes)
-    if marker != MARKER or longest > MOST_BYTES_OF_A_BLOCK or count > MOST_FRAMES_OF_A_BLOCK:
+    if marker != MARKER or longest > MOST_BYTES_OF_A_BLOCK or count > MOST_FRAMES_OF_A_BLOCK or not first <= last:
         raise Damage("no block begins here", offset)
     index = _read(file, offset + len(data), index_bytes)
     if data[_HEAD.size :] != _checksum(data[: _HEAD.size] + index):

@@ -13,7 +13,9 @@ from steersman import api
 from steersman.api import codec
 from steersman.errors import InputError
 from steersman.framework.watching import is_custom
+from steersman.internal_errors import describe
 from steersman.record.frames import Frame, FrameKind, StepBody, encoded
+from steersman.sim import Simulation
 from steersman.sim.journal import Step
 from steersman.sim.sources import Gathered, Given
 
@@ -73,15 +75,28 @@ def step_of(frame: Frame, objects: Sequence[Frame], kinds: Collection[type[api.O
             given = [Given(codec.convert_object(codec.plain(item.body), custom)) for item in objects]
             gathered = Gathered(given, Counter(body.skipped), body.notes)
             return Step(_ADD, (gathered, bool(body.arguments[0])))
-    except (ValueError, IndexError) as error:
+    except (ValueError, IndexError, TypeError) as error:
         raise InputError(f"cannot be read: {error}", object=f"step {body.method} of the record") from error
     return Step(body.method, body.arguments, body.keywords)
+
+
+def repeat(frame: Frame, objects: Sequence[Frame], simulation: Simulation) -> None:
+    """Does to the simulation what a frame tells. Raises `InputError` for what cannot be done: a record may say anything."""
+    do_again(step_of(frame, objects, simulation.known_kinds), simulation)
+
+
+def do_again(step: Step, simulation: Simulation) -> None:
+    """Takes a step of a record. Raises `InputError` if it cannot be taken."""
+    try:
+        step.repeat(simulation)
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise InputError(f"cannot be done: {describe(error)}", object=f"step {step.method} of the record") from error
 
 
 def _body(frame: Frame) -> StepBody:
     try:
         body: StepBody = msgspec.json.decode(frame.body, type=StepBody)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"cannot be read: {error}", object="a step of the record") from error
     if body.method not in METHODS:
         known: Any = ", ".join(sorted(METHODS))
