@@ -6,6 +6,7 @@
 | `steersman-V-py3-none-any.whl`, `steersman-V.tar.gz` | wheel and source distribution |
 | `steersman-V-image-context.tar.gz` | Dockerfile, lock and wheel: `docker build - < FILE` |
 | `steersman-V.tgz` | the Helm chart |
+| `steersman-V-krew.tar.gz`, `steersman-V-krew.yaml` | `kubectl steersman` for krew, and its manifest |
 | `steersman-V.cdx.json` | the bill of materials |
 | `SHA256SUMS` | of all of them |
 
@@ -28,7 +29,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -41,15 +42,24 @@ PAGE: Final = "steersman/web/page/index.html"
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _BASE_IMAGE_LINE: Final = re.compile(r"^ARG BASE_IMAGE=.*$", re.MULTILINE)
 _IMAGE_DIGEST_LINE: Final = re.compile(r'^  digest: ""$', re.MULTILINE)
+_KREW_CHECKSUM_LINE: Final = re.compile(r'^    sha256: "0{64}"$', re.MULTILINE)
+_KREW_COMMENT: Final = re.compile(r"^# The manifest.*?(?=^apiVersion)", re.MULTILINE | re.DOTALL)
+_DOWNLOADS: Final = "https://DOWNLOADS"
+_PROGRAM: Final = "kubectl-steersman"
 
 
 class ReleaseError(Exception):
     """What stands in the way of a release, in words for whoever releases."""
 
 
-def release(repository: Path, output: Path, base_image: str = "", image_digest: str = "") -> list[Path]:
-    """Builds the commit that `repository` is at into `output`; the files, SHA256SUMS last."""
+def release(
+    repository: Path, output: Path, base_image: str = "", image_digest: str = "", downloads: str = ""
+) -> list[Path]:
+    """Builds the commit that `repository` is at into `output`; the files, SHA256SUMS last. `downloads` is the address below
+    which they are published."""
     _check_digests(base_image, image_digest)
+    if downloads and not downloads.startswith("https://"):
+        raise ReleaseError(f"--downloads {downloads!r} is no address that krew takes: https://…")
     _check_clean(repository)
     epoch = int(_git(repository, "log", "-1", "--format=%ct"))
     with tempfile.TemporaryDirectory() as folder:
@@ -57,6 +67,7 @@ def release(repository: Path, output: Path, base_image: str = "", image_digest: 
         _export(repository, source)
         built.mkdir()
         _build(source, built, epoch, base_image, image_digest)
+        _build_krew(source, built, epoch, downloads)
         _write_checksums(built)
         return _replace(built, output)
 
@@ -103,13 +114,25 @@ def _chart(source: Path, image_digest: str) -> dict[str, bytes]:
     return files
 
 
-def write_archive(path: Path, files: Mapping[str, bytes], epoch: int) -> None:
-    """A .tar.gz whose bytes depend on names, contents and `epoch` alone."""
+def _build_krew(source: Path, built: Path, epoch: int, downloads: str) -> None:
+    """The archive that krew unpacks, and the manifest with its checksum. Without an address the manifest says DOWNLOADS."""
+    folder, name = source / "deploy" / "krew", f"{PROJECT}-{project_version(source)}-krew"
+    archive = built / f"{name}.tar.gz"
+    files = {_PROGRAM: (folder / _PROGRAM).read_bytes(), "LICENSE": (source / "LICENSE").read_bytes()}
+    write_archive(archive, files, epoch, programs={_PROGRAM})
+    checksum = hashlib.sha256(archive.read_bytes()).hexdigest()
+    manifest = _replaced_once(_KREW_COMMENT, "", (folder / f"{PROJECT}.yaml").read_text())
+    manifest = _replaced_once(_KREW_CHECKSUM_LINE, f"    sha256: {checksum}", manifest)
+    (built / f"{name}.yaml").write_text(manifest.replace(_DOWNLOADS, downloads.rstrip("/") or _DOWNLOADS))
+
+
+def write_archive(path: Path, files: Mapping[str, bytes], epoch: int, programs: Collection[str] = ()) -> None:
+    """A .tar.gz whose bytes depend on names, contents and `epoch` alone. `programs` are those files that can be run."""
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for name in sorted(files):
             entry = tarfile.TarInfo(name)
-            entry.size, entry.mtime, entry.mode = len(files[name]), epoch, 0o644
+            entry.size, entry.mtime, entry.mode = len(files[name]), epoch, 0o755 if name in programs else 0o644
             archive.addfile(entry, io.BytesIO(files[name]))
     # Without a file name and a time in its header, which GzipFile would otherwise take from the path and the clock.
     with path.open("wb") as target, gzip.GzipFile("", "wb", 9, target, mtime=epoch) as compressed:
@@ -174,9 +197,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="make release", description="Build what is published from a clean commit.")
     parser.add_argument("--base-image", default="", help="of the image, by digest: python:3.13-slim@sha256:…")
     parser.add_argument("--image-digest", default="", help="of the pushed image, for the chart: sha256:…")
+    parser.add_argument("--downloads", default="", help="where the files will be, for krew's manifest: https://…")
     options = parser.parse_args(arguments)
     try:
-        files = release(ROOT, ROOT / "dist", options.base_image, options.image_digest)
+        files = release(ROOT, ROOT / "dist", options.base_image, options.image_digest, options.downloads)
     except ReleaseError as fault:
         sys.exit(f"release: {fault}")
     print(files[-1].read_text(), end="")

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 DIGEST = "sha256:" + "5e" * 32
+DOWNLOADS = "https://downloads.example.com/steersman/"
 BASE = f"python:3.13-slim@{DIGEST}"
 VERSION = project_version()
 EPOCH = 1_700_000_000
@@ -78,7 +79,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def files(repository: Path) -> dict[str, Path]:
     output = repository.parent / "first"
-    return {path.name: path for path in release(repository, output, BASE, DIGEST)}
+    return {path.name: path for path in release(repository, output, BASE, DIGEST, DOWNLOADS)}
 
 
 def test_wheel_sources_image_chart_materials_and_checksums_are_built(files: dict[str, Path]) -> None:
@@ -88,6 +89,8 @@ def test_wheel_sources_image_chart_materials_and_checksums_are_built(files: dict
         f"steersman-{VERSION}-image-context.tar.gz",
         f"steersman-{VERSION}.tgz",
         f"steersman-{VERSION}.cdx.json",
+        f"steersman-{VERSION}-krew.tar.gz",
+        f"steersman-{VERSION}-krew.yaml",
         "SHA256SUMS",
     }
 
@@ -98,7 +101,8 @@ def test_two_builds_in_different_places_give_the_same_bytes(
     monkeypatch.setenv("TZ", "Pacific/Chatham")
     before = os.umask(0o077)
     try:
-        again = release(make_repository(tmp_path / "somewhere else"), tmp_path / "second", BASE, DIGEST)
+        elsewhere = make_repository(tmp_path / "somewhere else")
+        again = release(elsewhere, tmp_path / "second", BASE, DIGEST, DOWNLOADS)
     finally:
         os.umask(before)
     assert {path.name: path.read_bytes() for path in again} == {name: path.read_bytes() for name, path in files.items()}
@@ -129,11 +133,29 @@ def test_times_in_archives_are_those_of_the_commit(files: dict[str, Path]) -> No
         f"steersman-{VERSION}-image-context.tar.gz",
         f"steersman-{VERSION}.tgz",
         f"steersman-{VERSION}.tar.gz",
+        f"steersman-{VERSION}-krew.tar.gz",
     ):
         with tarfile.open(files[name]) as archive:
             assert {(member.mtime, member.uid, member.uname) for member in archive} == {(EPOCH, 0, "")}
     with zipfile.ZipFile(files[f"steersman-{VERSION}-py3-none-any.whl"]) as wheel:
         assert {entry.date_time for entry in wheel.infolist()} == {(2023, 11, 14, 22, 13, 20)}
+
+
+def test_krew_gets_a_program_that_can_be_run_and_a_manifest_with_its_checksum(files: dict[str, Path]) -> None:
+    archive = files[f"steersman-{VERSION}-krew.tar.gz"]
+    (platform,) = yaml.safe_load(files[f"steersman-{VERSION}-krew.yaml"].read_text())["spec"]["platforms"]
+    assert platform["uri"] == f"{DOWNLOADS}{archive.name}"
+    assert platform["sha256"] == hashlib.sha256(archive.read_bytes()).hexdigest()
+    with tarfile.open(archive) as unpacked:
+        modes = {member.name: member.mode for member in unpacked}
+    assert modes == {platform["bin"]: 0o755, "LICENSE": 0o644}
+    assert set(modes) == {entry["from"] for entry in platform["files"]}
+    assert "DOWNLOADS" not in files[f"steersman-{VERSION}-krew.yaml"].read_text()
+
+
+def test_an_address_that_krew_does_not_take_is_refused(repository: Path, tmp_path: Path) -> None:
+    with pytest.raises(ReleaseError, match="--downloads 'ftp://somewhere' is no address that krew takes"):
+        release(repository, tmp_path / "dist", BASE, DIGEST, "ftp://somewhere")
 
 
 def test_the_image_context_has_what_the_dockerfile_copies(files: dict[str, Path]) -> None:
