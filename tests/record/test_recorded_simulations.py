@@ -325,6 +325,15 @@ def test_changes_that_no_record_can_know_of_are_told(tmp_path: Path) -> None:
     assert "something was done to the simulation that is not in the record" in replay(tmp_path).notes
 
 
+def test_pods_that_are_left_out_are_left_out_in_a_replay(tmp_path: Path) -> None:
+    simulation = Simulation.load(nodes("n1"), a_pod("large").req(cpu="100").obj(), a_pod("small").obj())
+    left_out = simulation.cluster.get(api.Pod, "default/large")
+    recorded(tmp_path, simulation, lambda sim: sim.leave_out([left_out]), run)
+    found = replay(tmp_path)
+    assert is_the_same(found)
+    assert {body.pod for body in read_run(tmp_path).decisions} == {"default/small"}
+
+
 def test_changes_of_objects_are_replayed(tmp_path: Path) -> None:
     simulation = Simulation.load(nodes("n1"), pods(5))
     recorded(

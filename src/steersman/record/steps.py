@@ -21,10 +21,11 @@ from steersman.sim.sources import Gathered, Given
 
 _ADD = "_add"
 _DELETE = "_delete"
+_LEAVE_OUT = "leave_out"
 METHODS = frozenset(
     {
         *("_add", "_delete", "patch", "evict", "crash", "recover", "reboot", "drain", "cordon", "uncordon"),
-        *("run", "advance", "settle", "schedule_now", "step", "next_decision", "decide"),
+        *("run", "advance", "settle", "schedule_now", "step", "next_decision", "decide", _LEAVE_OUT),
     }
 )
 """The methods that a record may have called: it is a file, and may say anything."""
@@ -37,6 +38,12 @@ def frames_of(step: Step, time: float) -> list[Frame]:
         assert isinstance(kind, type)
         assert issubclass(kind, api.Object)
         return [encoded(FrameKind.STEP, time, StepBody(_DELETE, (kind.API_VERSION, kind.KIND, key)))]
+    if step.method == _LEAVE_OUT:
+        (pods,) = step.arguments
+        assert isinstance(pods, Sequence)
+        # Without names: nothing happens to the pods that their history should tell.
+        objects = [Frame(FrameKind.OBJECT, time, (), codec.encode(pod)) for pod in pods]
+        return [*objects, encoded(FrameKind.STEP, time, StepBody(_LEAVE_OUT, objects=len(objects)))]
     if step.method != _ADD:
         return [encoded(FrameKind.STEP, time, StepBody(step.method, step.arguments, dict(step.keywords)))]
     gathered, replaces = step.arguments
@@ -69,11 +76,13 @@ def step_of(frame: Frame, objects: Sequence[Frame], kinds: Collection[type[api.O
             if kind is None:
                 raise InputError("is not a kind that can be read", value=name)
             return Step(_DELETE, (kind, key))
-        if body.method == _ADD:
+        if body.method in (_ADD, _LEAVE_OUT):
             if len(objects) != body.objects:
                 raise InputError(f"gives {body.objects} objects, and {len(objects)} are there")
-            given = [Given(codec.convert_object(codec.plain(item.body), custom)) for item in objects]
-            gathered = Gathered(given, Counter(body.skipped), body.notes)
+            found = [codec.convert_object(codec.plain(item.body), custom) for item in objects]
+            if body.method == _LEAVE_OUT:
+                return Step(_LEAVE_OUT, (found,))
+            gathered = Gathered([Given(obj) for obj in found], Counter(body.skipped), body.notes)
             return Step(_ADD, (gathered, bool(body.arguments[0])))
     except (ValueError, IndexError, TypeError) as error:
         raise InputError(f"cannot be read: {error}", object=f"step {body.method} of the record") from error
