@@ -60,7 +60,8 @@ def load_pods(nodes: Sequence[Document], count: int) -> list[Document]:
     for number in range(REPLICA_SETS):
         name, labels = f"load-{number}", {"app": f"load-{number}"}
         resources = {"requests": {"cpu": "10m", "memory": "16Mi"}}
-        spec = {"containers": [{"name": "app", "image": "load", "resources": resources}]}
+        containers = [{"name": "app", "image": "load", "resources": resources}]
+        spec = {"containers": containers, "tolerations": [{"operator": "Exists"}]}
         owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": f"uid-{name}", "controller": True}
         mine = range(number, count, REPLICA_SETS)
         template = {"metadata": {"labels": labels}, "spec": spec}

@@ -144,6 +144,8 @@ class Verifier:
         present = [given[api.key(pod)] for pod in others if api.key(pod) in given]
         if not present:
             return None
+        if self._objects >= LARGE:
+            self._origin.prepare_preemption()  # in whole trials they all fail, and would preempt
         origin = self._origin.fork()
         origin.leave_out(present)
         return origin

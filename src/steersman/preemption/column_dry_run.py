@@ -59,6 +59,10 @@ class ColumnDryRun:
         self._protected_rows: dict[int, bool] = {}
         self._protectors: object = None
 
+    def prepare(self, table: NodeTable) -> None:
+        """Brings the table of victims up to date."""
+        self._synced(table)
+
     def search(self, question: DryRunQuestion) -> DryRuns | None:
         """The candidates among all nodes; None when the plain search has to find them."""
         statuses, what_if = question.statuses, question.what_if

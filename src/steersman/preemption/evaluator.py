@@ -29,6 +29,7 @@ from steersman.preemption.disruption_budgets import Budgets
 from steersman.preemption.dry_run import CandidateSearch, DryRunQuestion, DryRuns, search_plainly
 from steersman.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, outranked
 from steersman.preemption.report import PreemptionReport
+from steersman.state.node_table import NodeTable
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +64,10 @@ class Evaluator:
         self.detailed = False
         self._columns = ColumnDryRun()
         self._budgets: Derived[Budgets] = Derived()
+
+    def prepare(self, table: NodeTable) -> None:
+        """Makes the table of victims, so that it is there, and forks have it too."""
+        self._columns.prepare(table)
 
     def decide(self, state: CycleState, pod: PodInfo, statuses: NodeStatusReader) -> PreemptionReport | Status:
         """A report, with or without a choice, of how the pod could get room; a Status when it did not come to that."""

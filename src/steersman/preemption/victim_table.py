@@ -18,6 +18,7 @@ from steersman.change_log import ChangeLog
 from steersman.framework.nodes_view import BoolColumn, IntColumn
 from steersman.framework.pod_info import PodInfo, PodTemplate
 from steersman.framework.pod_limits import PodWeight
+from steersman.graph_copy import copied_attributes, shallow, two_levels
 from steersman.kept import Kept
 from steersman.preemption.candidates import as_equals
 from steersman.state.node_table import NodeTable
@@ -95,6 +96,7 @@ WEIGHTS = Kept(
 )
 
 
+@copied_attributes(pods=two_levels, _space=shallow)
 class VictimTable:
     """The pods of one node table by importance. Exact after `sync()`.
 

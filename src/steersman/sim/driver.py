@@ -28,6 +28,7 @@ from steersman.framework.postponement import CyclePostponed
 from steersman.framework.status import CycleAborted
 from steersman.host import UNSCHEDULABLE_SECONDS, TimerHeap, frozen_heap, keep_freed_memory
 from steersman.kubelets import DEFAULT_POLICY, KubeletPolicy, Kubelets, NodeDrain
+from steersman.preemption import DefaultPreemption
 from steersman.rng import SeededRng
 from steersman.sim.series import SeriesSampler
 from steersman.sim.tasks import SimulationError, Tasks
@@ -174,6 +175,13 @@ class Driver:
             self.refresh_plugins_once()
             with suppress(CycleAborted, CyclePostponed):
                 self.scheduler.cycle.preview(profile, pod)
+
+    def prepare_preemption(self) -> None:
+        """Has the plugins that preempt pods make their tables of victims, so that forks need not."""
+        for profile in self.scheduler.profiles.values():
+            plugin = profile.plugins.get(DefaultPreemption.name)
+            if isinstance(plugin, DefaultPreemption):
+                plugin.evaluator.prepare(self.scheduler.cache.nodes)
 
     @property
     def is_at_rest(self) -> bool:

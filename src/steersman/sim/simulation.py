@@ -346,6 +346,10 @@ class Simulation:
         if found is not None and not found.spec.node_name:
             self._driver.look_at(self._driver.scheduler.cache.shapes.info(found))
 
+    def prepare_preemption(self) -> None:
+        """Has plugins work out whom pods could preempt; forks that are made later know it too."""
+        self._driver.prepare_preemption()
+
     def refresh_plugins(self) -> None:
         """Has plugins find out what they know from outside, unless they have; forks that are made later know it too."""
         self._driver.refresh_plugins_once()
