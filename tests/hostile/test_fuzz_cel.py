@@ -32,6 +32,7 @@ from steersman.plugins.dynamic_resources.allocation import (
 from steersman.state.objects import ObjectStore
 from steersman.testing import make_node
 
+#: Of the processor: the machine may be busy.
 SECONDS = 5.0
 """A hundred times what any of it takes on an idle machine."""
 
@@ -134,9 +135,9 @@ def outcome(expression: str) -> bool | str:
 @example("'\\\\q" * 2500)
 @example("'a'.matches('" + "(?i)[\\\\pL]" * 800 + "')")
 def test_every_expression_has_an_outcome_soon(expression: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     told = outcome(expression)
-    assert time.monotonic() - started < SECONDS, expression[:200]
+    assert time.process_time() - started < SECONDS, expression[:200]
     assert isinstance(told, bool | str)
     assert "Exceeds the limit" not in str(told), "these are Python's words"
 
@@ -234,7 +235,7 @@ def test_every_claim_has_an_outcome_soon(
         store.put(one)
     device_class = api.DeviceClass(metadata=api.ObjectMeta(name="any"), spec=api.DeviceClassSpec(selectors=of_class))
     told = ""
-    started = time.monotonic()
+    started = time.process_time()
     try:
         prepared = prepare([claim], {"any": device_class}.get, Features())
         node = PublishedDevices(store, partitionable=True).of(make_node("n").obj())
@@ -242,5 +243,5 @@ def test_every_claim_has_an_outcome_soon(
         find_devices(prepared, node, supply, Pace(time.monotonic, 1.0))
     except (AllocationFault, NodeFault, OutOfTime) as named:
         told = str(named)
-    assert time.monotonic() - started < SECONDS
+    assert time.process_time() - started < SECONDS
     assert "Exceeds the limit" not in told, "these are Python's words"
