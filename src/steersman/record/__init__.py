@@ -12,13 +12,12 @@ docs/record.md describes the format.
 
 from steersman.record.comparison import DecisionDifference, Differs, Replay
 from steersman.record.extraction import Extracted, extract
-from steersman.record.history import History, HistoryEntry, history
+from steersman.record.history import History, HistoryEntry, decision_table, history
 from steersman.record.moment import simulation_at
 from steersman.record.reader import Problem, ProblemKind, RecordReader
 from steersman.record.replay import replay
 from steersman.record.segments import Limits
 from steersman.record.simulation_recorder import record_simulation
-from steersman.record.tables import decision_table
 
 __all__ = [
     "DecisionDifference",

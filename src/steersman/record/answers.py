@@ -11,7 +11,7 @@ import msgspec
 from steersman import api
 from steersman.api import codec
 from steersman.errors import InputError, SteersmanError
-from steersman.framework.extender import ExtenderError, ExtenderFilterOutcome, NodeVictims, PodsOn
+from steersman.framework.extender import Extender, ExtenderError, ExtenderFilterOutcome, NodeVictims, PodsOn
 from steersman.framework.reading import ApiReadError
 from steersman.framework.status import Status
 from steersman.record.frames import AnswerBody, RaisedError
@@ -20,6 +20,20 @@ T = TypeVar("T")
 ObjectT = TypeVar("ObjectT", bound=api.Object)
 
 NOTHING: Final = msgspec.Raw(b"null")
+
+
+class ExtenderStandIn:
+    """Stands in the place of an extender, with its settings: records what it answers, or answers what was recorded."""
+
+    def __init__(self, extender: Extender) -> None:
+        self.name = extender.name
+        self.is_ignorable = extender.is_ignorable
+        self.is_filter = extender.is_filter
+        self.is_prioritizer = extender.is_prioritizer
+        self.is_binder = extender.is_binder
+        self.supports_preemption = extender.supports_preemption
+        self.weight = extender.weight
+        self.is_interested = extender.is_interested
 
 
 # -- on the way into a record ------------------------------------------------------------------------------------------

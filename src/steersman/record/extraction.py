@@ -23,7 +23,7 @@ from steersman.errors import InputError
 from steersman.explain import Outcome
 from steersman.queue import QueuedPodInfo
 from steersman.record.frames import DecisionBody, FrameKind, RunBody
-from steersman.record.live_moment import KnownCluster, with_decided_node
+from steersman.record.moment import KnownCluster, with_decided_node
 from steersman.record.reader import RecordReader
 from steersman.record.recorded_run import body_of, read_run, record_bounds
 from steersman.record.recorded_setup import simulation_setup

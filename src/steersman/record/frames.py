@@ -35,7 +35,7 @@ _LONGEST_NAME: Final = 0xFFFF
 
 
 class FrameKind(IntEnum):
-    """What a frame tells."""
+    """The kinds of frames, by what they tell."""
 
     SNAPSHOT = 1
     """Every segment begins with one: the frames after it, as many as it says, lead to where the record goes on."""
@@ -53,14 +53,14 @@ class FrameKind(IntEnum):
     """The record was closed in good order."""
 
     STIMULI = 16
-    """What a scheduler of a live cluster was told, and what came of it: many stimuli at once (`live_items`)."""
+    """Stimuli of a live cluster's scheduler, many at once, and what came of them (`live_items`)."""
 
     WATCH_EVENT = 32
     """A line of a watch or an item of a list, as the API server sent it."""
     TICK = 33
     """The host had the scheduler do something that is due: an attempt, a flush of the queue."""
     ANSWER = 34
-    """What came of a call of the scheduler to the outside: a write, a read of a plugin, a question to an extender."""
+    """The answer to a call of the scheduler to the outside: a write, a read of a plugin, a question to an extender."""
     TASK_STEP = 35
     """A coroutine of the scheduler went on: a binding, a preemption."""
     TOLD_MEANWHILE = 36
@@ -234,7 +234,7 @@ class EndBody(_Body, frozen=True):
 
 
 class WatchedChange(StrEnum):
-    """What `ingest` is told of watched objects."""
+    """Changes of watched objects, as `ingest` is told of them."""
 
     CHANGED = "CHANGED"
     DELETED = "DELETED"
@@ -304,7 +304,7 @@ class CallEndBody(_Body, frozen=True):
 
 
 class AnswerBody(_Body, frozen=True):
-    """What came of a call to the outside; calls are counted from 1, in the order in which the scheduler makes them."""
+    """The answer to a call to the outside; calls are counted from 1, in the order in which the scheduler makes them."""
 
     call: int
     #: Plain values and documents, depending on the method that was called.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history of a pod or a node: everything that a record has about it, in the order of time."""
+"""The history of a pod or a node: everything that a record has about it, in the order of time. All decisions of a record are a
+table for other programs: a row per attempt, in the order in which they were made."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from steersman.explain import Outcome
 from steersman.record.frames import BindingBody, DecisionBody, Frame, FrameKind, RunBody, WatchedChange, WatchEventBody
 from steersman.record.reader import Problem, RecordReader
 from steersman.record.recorded_run import body_of
+from steersman.sim.frames import FrameTable, Row
 
 API_VERSION: Final = "steersman.dev/history/v1"
 ADDED: Final = "added"
@@ -87,7 +89,7 @@ def _subjects(name: str) -> list[str]:
 
 
 def _first_of_objects(entries: Iterable[HistoryEntry]) -> Iterator[HistoryEntry]:
-    """Of an object that is told again and again, the first time, and the first after it was deleted."""
+    """Entries without repetitions: an object that is told again and again was added once, and again after it was deleted."""
     is_there = False
     for entry in entries:
         if entry.event != ADDED or not is_there:
@@ -150,3 +152,71 @@ def _pod(subject: str) -> str:
 
 def _node(subject: str) -> str:
     return subject.removeprefix("node/") if subject.startswith("node/") else ""
+
+
+# -- all decisions, for other programs -------------------------------------------------------------------------------------
+
+COLUMNS: Final = {
+    "time": float,
+    "pod": str,
+    "uid": str,
+    "profile": str,
+    "attempt": int,
+    "outcome": str,
+    "node": str,
+    "total": float,
+    "feasible_nodes": int,
+    "ties": int,
+    "message": str,
+    "rejected_by": str,
+    "nominated_node": str,
+    "victims": str,
+    "bound_at": float,
+    "binding_failed": str,
+    "digest": str,
+}
+"""Times are Unix times; `bound_at` is when the binding was done, `binding_failed` why it was not; several names are parted by
+commas; what does not apply is empty."""
+
+
+def decision_table(directory: str | os.PathLike[str]) -> FrameTable:
+    """Every decision of a record, with what came of it. Raises `InputError`."""
+    reader = RecordReader(directory)
+    decisions: list[DecisionBody] = []
+    #: By the decision's number: when its binding ended, and why it failed.
+    bindings: dict[int, tuple[float, str]] = {}
+    latest: dict[str, int] = {}
+    for frame in reader.frames():
+        if frame.kind == FrameKind.DECISION:
+            decision = body_of(frame, DecisionBody, reader.directory)
+            latest[decision.uid] = len(decisions)
+            decisions.append(decision)
+        elif frame.kind == FrameKind.BINDING:
+            binding = body_of(frame, BindingBody, reader.directory)
+            if binding.uid in latest:
+                bindings[latest[binding.uid]] = frame.time, binding.message
+    return FrameTable(COLUMNS, _rows(decisions, bindings))
+
+
+def _rows(decisions: list[DecisionBody], bindings: dict[int, tuple[float, str]]) -> Iterator[Row]:
+    for number, one in enumerate(decisions):
+        ended, failure = bindings.get(number, (None, ""))
+        yield (
+            one.at,
+            one.pod,
+            one.uid,
+            one.profile,
+            one.attempt,
+            str(one.outcome),
+            one.node or None,
+            None if one.total is None else float(one.total),
+            one.feasible_nodes,
+            one.ties,
+            one.message or None,
+            ",".join(one.rejected_by) or None,
+            one.nominated_node or None,
+            ",".join(one.victims) or None,
+            None if failure else ended,
+            failure or None,
+            one.digest or None,
+        )

@@ -19,7 +19,7 @@ object that was told in the middle of a call, which has changed it at once.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from zlib import crc32
@@ -28,8 +28,18 @@ import msgspec
 
 from steersman import api
 from steersman.api import codec
+from steersman.framework.watching import is_custom
 from steersman.record.decisions import subjects_of
-from steersman.record.frames import BindingBody, DecisionBody, Frame, FrameError, FrameKind, Moment, WatchedChange
+from steersman.record.frames import (
+    BindingBody,
+    DecisionBody,
+    Frame,
+    FrameError,
+    FrameKind,
+    Moment,
+    WatchedChange,
+    WatchEventBody,
+)
 from steersman.record.score_digest import NotedColumn, ScoreDigests
 from steersman.record.segments import name_hash
 from steersman.record.steps import subject_of
@@ -175,11 +185,23 @@ def _begins_stimulus(parts: list[Any], at: int) -> bool:
 
 @lru_cache(maxsize=256)
 def _subject_prefix(kind: str) -> str:
-    """What the names of objects of a kind begin with."""
+    """The beginning of the names of a kind's objects: `pod/`."""
     return f"{kind.rpartition('/')[2].lower()}/"
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def told_object(body: WatchEventBody, kinds: Mapping[str, type[api.Object]]) -> api.Object | None:
+    """The object that a scheduler was told of. None for one of a kind that is not among `kinds`, and for the number of objects
+    in a list. Raises `InputError`."""
+    kind = kinds.get(body.kind)
+    return None if kind is None or body.type is EXPECTED else codec.decode(body.object, kind)
+
+
+def snapshot_object(frame: Frame, kinds: Mapping[str, type[api.Object]]) -> api.Object:
+    """The object of a frame of a snapshot. Raises `InputError`."""
+    return codec.convert_object(codec.plain(frame.body), filter(is_custom, kinds.values()))
 
 
 class _WatchLine(msgspec.Struct):

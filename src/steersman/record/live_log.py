@@ -123,7 +123,7 @@ class LiveLog:
     # -- in the scheduling loop ----------------------------------------------------------------------------------------
 
     def next_parts(self) -> NotedParts:
-        """What is noted from now on goes here. Pauses if too much waits already."""
+        """The list in which is noted from now on. Pauses if too much waits already."""
         self._left.append(self._noted)
         if self._noted.text_bytes >= BLOCK_BYTES:
             self._wake.set()
@@ -133,7 +133,7 @@ class LiveLog:
         return self._noted
 
     def begin_segment(self, segment: SegmentItem) -> NotedParts:
-        """What is noted from now on goes here, and into a new segment."""
+        """The list in which is noted from now on, for a new segment."""
         self.wants_segment = self.is_paused = False
         self._left += (self._noted, segment)
         self._noted = NotedParts()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands between a recorded scheduler and the outside: its clock, its watches, and everything that it asks somebody.
+"""Ports between a recorded scheduler and the outside: its clock, its watches, and everything that it asks somebody.
 
 informers ─► RecordedSink ─► ingest          scheduler ─► RecordedWriter ─► dispatcher
 clock ─► RecordedClock ─► scheduler           plugins ─► RecordedReader ─► API server
@@ -158,7 +158,7 @@ class RecordedWriter(_Asking):
         self._report(self._writer.report_failure, failure)
 
     def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
-        """What `_report` does, written out: every pod comes here."""
+        """Does the same as `_report`, written out: every pod comes here."""
         recorder = self._recorder
         recorder.next_call()
         was_inside, recorder.is_inside = recorder.is_inside, False
@@ -174,7 +174,8 @@ class RecordedWriter(_Asking):
         self._report(self._writer.report_event, pod, reason, note, is_warning=is_warning)
 
     def _report(self, report: Callable[..., None], *given: Any, **options: Any) -> None:
-        """What nobody waits for; a call nevertheless, because a sandbox may tell the scheduler of objects meanwhile."""
+        """Reports something that nobody waits for; a call nevertheless, because a sandbox may tell the scheduler of objects
+        meanwhile."""
         self._recorder.next_call()
         self._outside(report, *given, **options)
 
@@ -289,20 +290,13 @@ class RecordedReader(_Asking):
         return await self._ask(found, answers.plain)
 
 
-class RecordedExtender(_Asking):
+class RecordedExtender(answers.ExtenderStandIn, _Asking):
     """Implements `Extender`."""
 
     def __init__(self, extender: Extender, recorder: LiveRecorder) -> None:
-        super().__init__(recorder)
+        super().__init__(extender)
+        _Asking.__init__(self, recorder)
         self._extender = extender
-        self.name = extender.name
-        self.is_ignorable = extender.is_ignorable
-        self.is_filter = extender.is_filter
-        self.is_prioritizer = extender.is_prioritizer
-        self.is_binder = extender.is_binder
-        self.supports_preemption = extender.supports_preemption
-        self.weight = extender.weight
-        self.is_interested = extender.is_interested
 
     async def filter(self, pod: PodInfo, nodes: Sequence[api.Node]) -> ExtenderFilterOutcome:
         return await self._ask(self._extender.filter(pod, nodes), answers.plain)

@@ -91,7 +91,7 @@ def stimuli(frames: Iterable[Frame], directory: Path) -> Iterator[RecordedStimul
 
 
 class _Results:
-    """What came of one stimulus."""
+    """Decisions, bindings, answers and told objects that came of one stimulus."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -128,7 +128,7 @@ class ReplayedClock:
         self._last = 0.0
 
     def load(self, readings: Sequence[float]) -> None:
-        """What the clock showed while the scheduler dealt with one stimulus."""
+        """Readings of the clock while the scheduler dealt with one stimulus."""
         self._readings = list(reversed(readings))
 
     def now(self) -> float:
@@ -176,7 +176,7 @@ class ReplayedAnswers:
         return None if answer is None else read(answer.value)
 
     def known(self, call: int) -> AnswerBody | None:
-        """What the record has of a call in the stimulus that made it; None: nothing."""
+        """The answer to a call that came in the stimulus which made it; None: none did."""
         return self._known.pop(call, None)
 
     async def next(self, read: Callable[[msgspec.Raw], T]) -> T:
@@ -315,19 +315,12 @@ class ReplayedReader:
         return found
 
 
-class ReplayedExtender:
+class ReplayedExtender(answers.ExtenderStandIn):
     """An `Extender` that answers as it did; `like` is one with the same settings, which is never asked."""
 
     def __init__(self, like: Extender, replayed: ReplayedAnswers) -> None:
+        super().__init__(like)
         self._answers = replayed
-        self.name = like.name
-        self.is_ignorable = like.is_ignorable
-        self.is_filter = like.is_filter
-        self.is_prioritizer = like.is_prioritizer
-        self.is_binder = like.is_binder
-        self.supports_preemption = like.supports_preemption
-        self.weight = like.weight
-        self.is_interested = like.is_interested
 
     async def filter(self, pod: PodInfo, nodes: Sequence[api.Node]) -> ExtenderFilterOutcome:
         outcome: ExtenderFilterOutcome = await self._answers.next(answers.as_outcome)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What another configuration would have decided on a live cluster: every recorded decision is made again, each on the cluster
-as it was at the time.
+"""Decisions of another configuration on a live cluster: every recorded decision is made again, each on the cluster as it was at
+the time.
 
 The scheduler with the other configuration is told of the same objects. When a pod was tried, it decides on it too, and then
 goes on as if it had decided what was recorded: so one difference does not lead to others. Where the recorded node is as good
@@ -15,14 +15,12 @@ from typing import Any, Final
 import msgspec
 
 from steersman import api
-from steersman.api import codec
 from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.clock import ManualClock
 from steersman.cycle import commit
 from steersman.cycle.decision import Postponed, Scheduled
 from steersman.errors import SteersmanError
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.watching import is_custom
 from steersman.record.comparison import WHAT_IF, DecisionDifference, Replay, difference, version_notes
 from steersman.record.decisions import decision_body
 from steersman.record.frames import (
@@ -34,7 +32,7 @@ from steersman.record.frames import (
     WatchedChange,
     WatchEventBody,
 )
-from steersman.record.live_items import kind_text
+from steersman.record.live_items import kind_text, snapshot_object, told_object
 from steersman.record.live_replay import RecordedStimulus, ReplayedAnswers, ReplayedWriter, ReplayErrors, stimuli
 from steersman.record.reader import RecordReader, snapshot_of
 from steersman.record.recorded_run import body_of
@@ -67,10 +65,10 @@ class WhatIfScheduler:
 
     def take_over(self, frame: Frame) -> None:
         """An object of a snapshot."""
-        self._change(codec.convert_object(codec.plain(frame.body), filter(is_custom, self._kinds.values())))
+        self._change(snapshot_object(frame, self._kinds))
 
     def give(self, stimulus: RecordedStimulus) -> list[DecisionBody | None]:
-        """What is decided instead of each recorded decision; None where the pod is not known."""
+        """The decision that is made instead of each recorded one; None where the pod is not known."""
         self._clock.set(max(self._clock.now(), stimulus.time))
         if isinstance(stimulus.body, WatchEventBody):
             self._tell(stimulus.body)
@@ -82,13 +80,10 @@ class WhatIfScheduler:
         return decided
 
     def _tell(self, body: WatchEventBody) -> None:
-        kind = self._kinds.get(body.kind)
-        if kind is None or body.type is WatchedChange.EXPECTED:
-            return
-        obj = codec.decode(body.object, kind)
-        if body.type is WatchedChange.CHANGED:
+        obj = told_object(body, self._kinds)
+        if obj is not None and body.type is WatchedChange.CHANGED:
             self._change(obj)
-        else:
+        elif obj is not None:
             self._survive(lambda: self._scheduler.ingest.deleted(obj), obj)
 
     def _change(self, obj: api.Object) -> None:

@@ -24,7 +24,7 @@ BLOCK_BYTES: Final = 1 << 20
 MOST_BUFFERED_BYTES: Final = 64 << 20
 """Who appends faster than the disk takes it waits here, and the memory is bounded."""
 _FRAME_BYTES: Final = 64
-"""What a frame takes beside its body, about."""
+"""About so many bytes a frame takes beside its body."""
 
 
 class _Batch:

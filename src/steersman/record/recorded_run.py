@@ -41,7 +41,7 @@ class RecordedRun(msgspec.Struct, frozen=True):
 
 
 class _Collected:
-    """What has been read so far."""
+    """The parts of a run that have been read so far."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory

@@ -118,7 +118,7 @@ def simulation_setup(
 def scheduler_options(
     run: RunBody, configuration: str | None = None, plugins: PluginConsent = NO_CONSENT
 ) -> SchedulerOptions:
-    """What the recorded scheduler was made with. Raises `InputError`, `ConfigError` and `PluginError`."""
+    """Options with which the recorded scheduler was made. Raises `InputError`, `ConfigError` and `PluginError`."""
     gates = FeatureGates(run.gates)
     registry, names = register(plugins.sources(run))
     chosen = _recorded_configuration(run, gates) if configuration is None else _load(configuration, gates)

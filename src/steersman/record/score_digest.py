@@ -72,14 +72,14 @@ class ScoreDigests:
         return next(self._digested(totals.reshape(1, -1), [row]))
 
     def of_columns(self, columns: Sequence[NotedColumn]) -> Iterator[DigestedScores]:
-        """What `of` would have said of each, in their order."""
+        """Scores as `of` would have given them, of each column in turn."""
         for (_, item_bytes), alike in groupby(columns, lambda column: (len(column.totals), column.item_bytes)):
             while part := list(islice(alike, _AT_ONCE)):
                 joined = np.frombuffer(b"".join(column.totals for column in part), np.dtype(f"i{item_bytes}"))
                 yield from self._digested(joined.reshape(len(part), -1), [column.row for column in part])
 
     def _digested(self, columns: AnyIntColumn, rows: Iterable[int]) -> Iterator[DigestedScores]:
-        """Of totals with an attempt in each row of the matrix; `rows` are those of the chosen nodes."""
+        """The scores of attempts, whose totals are the rows of the matrix; `rows` are those of the chosen nodes."""
         chosen = [int(totals[row]) for totals, row in zip(columns, rows, strict=True)]
         return map(DigestedScores, self._digests(columns), chosen)
 

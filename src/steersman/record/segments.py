@@ -68,7 +68,7 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class BlockHead(NamedTuple):
-    """What is known of a block without unpacking it."""
+    """The head of a block: all that is known without unpacking it."""
 
     offset: int
     payload_offset: int
@@ -194,7 +194,7 @@ def _checksum(data: bytes) -> bytes:
 
 
 class Cut(NamedTuple):
-    """What was removed from the end of a segment, because it had not been written to its end."""
+    """A torn end that was removed from a segment, because it had not been written to its end."""
 
     file: Path
     bytes: int
@@ -264,7 +264,7 @@ class SegmentWriter:
 
     @property
     def size(self) -> int:
-        """Of the present segment, in bytes."""
+        """Bytes of the present segment."""
         return self._file.tell()
 
     @property
@@ -284,7 +284,7 @@ class SegmentWriter:
             view = view[self._file.write(view) :]
 
     def sync(self) -> None:
-        """What was written survives the machine's end, too."""
+        """Has the system write to disk: what was written survives the machine's end, too."""
         os.fsync(self._file.fileno())
 
     def rotate(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done to a simulation, as frames, and back: a frame for every object that is given, and one for the step."""
+"""Steps of a simulation as frames, and back: a frame for every object that is given, and one for the step."""
 
 from __future__ import annotations
 
