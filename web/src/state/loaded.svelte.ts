@@ -28,7 +28,10 @@ export class Loaded<T> {
       const wish = wanted();
       const host = session.host;
       const at = session.at;
-      if (!wish || !host) return;
+      if (!wish || !host) {
+        this.asked = ""; // whoever asks again wants to know how it is then
+        return;
+      }
       const key = JSON.stringify([wish, at]);
       if (everySeconds && at === null) void session.cluster.revision;
       if (key !== this.asked) {
