@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from typing import Any
 
 import msgspec
 import pytest
@@ -218,3 +219,35 @@ def test_the_search_ends_when_no_more_trials_are_to_be_made(monkeypatch: pytest.
 
 def _claim(name: str) -> api.PersistentVolumeClaimVolumeSource:
     return api.PersistentVolumeClaimVolumeSource(claim_name=name)
+
+
+def test_a_pod_of_a_cron_job_is_changed_in_its_job() -> None:
+    def owned_by(kind: str, name: str) -> list[dict[str, Any]]:
+        return [{"apiVersion": "batch/v1", "kind": kind, "name": name, "uid": name, "controller": True}]
+
+    container = {"name": "app", "image": "app", "resources": {"requests": {"cpu": "6"}}}
+    spec = {"restartPolicy": "Never", "containers": [container]}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
+    given: list[dict[str, Any]] = [
+        {
+            "apiVersion": "batch/v1",
+            "kind": "CronJob",
+            "metadata": {"name": "nightly", "uid": "nightly"},
+            "spec": {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": {"spec": {"template": template}}},
+        },
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "nightly-1", "uid": "nightly-1", "ownerReferences": owned_by("CronJob", "nightly")},
+            "spec": {"template": template},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "web", "labels": {"app": "web"}, "ownerReferences": owned_by("Job", "nightly-1")},
+            "spec": spec,
+        },
+    ]
+    fix = of_kind(found(a_node("n1"), *given), FixKind.REQUESTS)
+    assert [(patch.kind, patch.name) for patch in fix.patches] == [("Job", "nightly-1")]
+    assert [gone.name for gone in fix.delete] == ["web"], "its Job makes it again"

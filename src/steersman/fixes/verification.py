@@ -172,9 +172,12 @@ class Verifier:
         if self.workload is None or owner is None:
             place = SpecPlace(ObjectName("Pod", metadata.namespace, metadata.name))
             return place if place.target in self.documents else None
-        if self.is_given and ObjectName(owner.kind, metadata.namespace, owner.name) not in self.documents:
+        maker, workload = ObjectName(owner.kind, metadata.namespace, owner.name), self.workload
+        if self.is_given and maker not in self.documents:
             return None  # something stands in for the owner, with a template that is only assumed
-        place = SpecPlace(self.workload, _TEMPLATES.get(self.workload.kind, ()))
+        if self.is_given and workload.kind == api.CronJob.KIND:
+            workload = maker  # the CronJob makes other Jobs from its template, and leaves this one alone
+        place = SpecPlace(workload, _TEMPLATES.get(workload.kind, ()))
         return place if place.path and place.target in self.documents else None
 
     @property
