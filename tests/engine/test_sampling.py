@@ -12,6 +12,8 @@ from steersman.cycle.schedule_one import SchedulingCycle
 from steersman.engine.sampling import NodeSearch, Sampling
 from steersman.framework.plugin import FilterPlugin, Plugin, PreFilterPlugin, PreFilterResult, ScorePlugin
 from steersman.rng import SeededRng
+from steersman.state.cache import Cache
+from steersman.state.objects import ObjectStore
 from steersman.testing import NodeBuilder, make_node, make_pod
 
 POD = make_pod("p")
@@ -254,3 +256,32 @@ class TestOrder:
             cycles.add_node(in_zone(name, "z"))
         found = set(cycles.evaluate(POD).feasible())
         assert set(many(250)[200:]) <= found, "the small zone takes every other turn"
+
+
+def test_the_order_is_found_anew_when_the_columns_are() -> None:
+    cache = Cache(ObjectStore())
+    seen_early = make_pod("early").node("gone").obj()
+    cache.add_pod(seen_early)  # it has the first row
+    for name in "abc":
+        cache.set_node(make_node(name).obj())
+    search = NodeSearch(cache.nodes)
+    search.begin_cycle()
+    assert [cache.nodes.names[row] for row in search.rows()] == ["a", "b", "c"]
+    cache.expel_pod(seen_early.metadata.uid)
+    search.begin_cycle()
+    assert [cache.nodes.names[row] for row in search.rows()] == ["a", "b", "c"]
+
+
+def test_a_search_that_does_not_count_leaves_the_order_as_it_was() -> None:
+    cache = Cache(ObjectStore())
+    for name in "abc":
+        cache.set_node(make_node(name).obj())
+    search = NodeSearch(cache.nodes)
+    search.begin_cycle()
+    cache.remove_node(make_node("b").obj())
+    with search.unchanged():
+        search.begin_cycle()
+        assert list(search.names) == ["a", "c"]
+    cache.set_node(make_node("b").obj())
+    search.begin_cycle()
+    assert [cache.nodes.names[row] for row in search.rows()] == ["a", "b", "c"]

@@ -210,6 +210,28 @@ def test_nodes_that_a_sampled_search_found_are_the_ones_that_are_left() -> None:
     asyncio.run(run())
 
 
+def test_who_looks_at_a_pod_meanwhile_leaves_a_sampled_search_alone() -> None:
+    names = tuple(f"n{index:03}" for index in range(250))
+
+    async def placed(*, somebody_looks: bool) -> list[str]:
+        def keep_all(args: Json) -> Json:
+            cycle = cluster.scheduler.cycle
+            if somebody_looks:  # as the matrix of the web page does
+                seen = cluster.scheduler.cache.shapes.info(make_pod("seen").obj())
+                cycle.preview(cycle.profiles["default-scheduler"], seen)
+            return {"Nodes": {"items": args["Nodes"]["items"]}}
+
+        async with (
+            serve(filter=keep_all) as url,
+            world(Extender(url_prefix=url, filter_verb="filter"), nodes=names, percentage=50) as cluster,
+        ):
+            return [await cluster.place(make_pod(f"p{index}").req(cpu="1")) for index in range(3)]
+
+    alone, looked_at = asyncio.run(placed(somebody_looks=False)), asyncio.run(placed(somebody_looks=True))
+    assert alone == looked_at
+    assert "" not in alone
+
+
 def test_a_nominated_node_that_it_refuses_counts_as_looked_at_by_a_sampled_search() -> None:
     names = tuple(f"n{index:03}" for index in range(250))
 

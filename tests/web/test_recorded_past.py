@@ -10,11 +10,14 @@ from typing import Any
 import msgspec
 import pytest
 from tests.client.following import until
+from tests.sim.clusters import nodes, pods
 from tests.web.looked_at import request
 
 from steersman import api
 from steersman.clock import RealClock
+from steersman.record import record_simulation
 from steersman.sandbox import Sandbox, SandboxOptions, running_sandbox
+from steersman.sim import Simulation
 from steersman.testing import make_pod
 from steersman.web import WebRefusal, recorded_past
 from steersman.web.recorded_moment import CLOSE_SECONDS
@@ -84,6 +87,43 @@ def test_a_former_moment_is_shown_as_it_was(tmp_path: Path, monkeypatch: pytest.
     assert found["cluster"]["totals"]["pods"] == 1
     assert found["pending"]["groups"][0]["count"] == 1
     assert found["later"]["node"]
+
+
+NOISY = """
+from steersman.framework import ScorePlugin
+
+
+class Noisy(ScorePlugin):
+    name = "Noisy"
+
+    def score(self, pod, node):
+        print("scoring", node.name)
+        return 0
+"""
+
+
+def test_plugins_may_print_and_times_may_be_absurd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorded_past, "WRITTEN_SECONDS", 0.0)
+    plugin, record = tmp_path / "noisy.py", tmp_path / "record"
+    plugin.write_text(NOISY)
+    simulation = Simulation.load(nodes("a", "b"), pods(1), plugins=[plugin])
+    with record_simulation(simulation, record):
+        simulation.run()
+    end = simulation.scheduler.clock.now()
+
+    async def scenario() -> tuple[Any, str]:
+        past = RecordedPast(str(record), RealClock(), [str(plugin)])
+        try:
+            matrix = await asked(past, end, "pods/default/pod-0/matrix")
+            with pytest.raises(WebRefusal) as refused:
+                await past.answer(-1e300, request("/web/v1/cluster"))
+            return matrix, str(refused.value)
+        finally:
+            await past.close()
+
+    matrix, refused = asyncio.run(asyncio.wait_for(scenario(), LIMIT_SECONDS))
+    assert sorted(matrix["nodes"]) == ["a", "b"]
+    assert "is not in the record" in refused
 
 
 def test_a_record_that_is_none_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

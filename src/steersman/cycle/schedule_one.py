@@ -178,11 +178,8 @@ class SchedulingCycle:
     def preview(self, profile: Profile, pod: PodInfo) -> Evaluation:
         """The evaluation of a pod that is not decided on: the next search begins where it would have begun. CycleAborted when
         a plugin is broken."""
-        index = self._search.index
-        try:
+        with self._search.unchanged():
             return self.evaluate(profile, pod)
-        finally:
-            self._search.index = index
 
     def evaluate_again(self, profile: Profile, pod: PodInfo, refused_nomination: str = "") -> Evaluation:
         """Evaluates a pod once more for which the latest search was made: that is made again, and counts once. A nominated

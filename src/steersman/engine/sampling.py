@@ -9,7 +9,8 @@ first one that fits is enough.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import numpy as np
@@ -85,6 +86,15 @@ class NodeSearch:
         """The pod's nominated node was looked at before the search of this cycle, and refused. It counts once."""
         if self._looked_at is not None and not self._looked_at[row]:
             self._move(1)
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Within the block a search may be made that does not count: the next cycle finds everything as it was."""
+        kept = self.index, self._began, self._looked_at, self.names, self._compared
+        try:
+            yield
+        finally:
+            self.index, self._began, self._looked_at, self.names, self._compared = kept
 
     def take_back(self) -> None:
         """The search of the latest cycle is to be made again."""

@@ -105,15 +105,15 @@ class NodeTable:
         """Takes out all nodes and pods, whatever state the columns are in."""
         self.generation += 1
         self.terms_epoch += 1
-        self._begin(self.capacity)
+        self._begin(self.capacity, self.tree.membership + 1)
         for row in range(self.capacity):
             self._touch_node(row)
 
-    def _begin(self, capacity: int) -> None:
+    def _begin(self, capacity: int, membership: int = 0) -> None:
         #: Rows by node name; a row without node keeps its name while pods are there.
         self.rows: dict[str, int] = {}
         self.node_count = 0
-        self.tree = NodeTree()
+        self.tree = NodeTree(membership)
         self.images = ImageTable()
         #: Pod label keys that decide anything at the moment.
         self.label_keys = LabelKeysInUse()

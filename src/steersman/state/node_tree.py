@@ -36,11 +36,11 @@ def _first(labels: Mapping[str, str], keys: tuple[str, str]) -> str:
 class NodeTree:
     """Names of nodes by zone."""
 
-    def __init__(self) -> None:
+    def __init__(self, membership: int = 0) -> None:
         #: Zones in the order of their first nodes, and the names in each in the order in which they joined it.
         self.zones: dict[Zone, dict[str, None]] = {}
         #: Grows whenever a node comes or goes.
-        self.membership = 0
+        self.membership = membership
 
     def add(self, name: str, labels: Mapping[str, str]) -> None:
         """A node comes."""

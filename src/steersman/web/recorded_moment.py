@@ -55,11 +55,13 @@ class ToldOfMoment(msgspec.Struct, frozen=True):
 
 def main(directory: str, at: float, plugins: Sequence[str]) -> None:
     os.nice(_POLITE)
+    # Plugins may print; answers go to the real one.
+    sys.stdout = sys.stderr
     try:
         reader = RecordReader(directory)
         _, _, end = record_bounds(reader)
-        # Where nothing was recorded since, everything is as it was then.
-        moment = datetime.fromtimestamp(min(at, end), UTC)
+        # Where nothing was recorded since, everything is as it was then; no record is older than time itself.
+        moment = datetime.fromtimestamp(max(0.0, min(at, end)), UTC)
         simulation = simulation_at(directory, moment, plugins=plugins)
         with simulation:
             web_api = _pages(simulation, reader, at)
@@ -94,8 +96,9 @@ async def _answer(web_api: WebApi) -> None:
 
 
 def _tell(told: ToldOfMoment) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(told) + b"\n")
-    sys.stdout.buffer.flush()
+    assert sys.__stdout__ is not None
+    sys.__stdout__.buffer.write(msgspec.json.encode(told) + b"\n")
+    sys.__stdout__.buffer.flush()
 
 
 if __name__ == "__main__":
