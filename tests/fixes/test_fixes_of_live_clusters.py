@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +19,7 @@ from tests.fixes.test_claims_moves_and_quotas import FRAGMENTED
 
 from steersman import api
 from steersman.api import codec
-from steersman.fixes import Fix, FixKind, ObjectDeletion, ObjectName, PodMove, find_fixes
+from steersman.fixes import Fix, FixKind, ObjectDeletion, ObjectName, PodMove, find_fixes, without_partial_patches
 from steersman.fixes.api_rules import as_new
 from steersman.sim import Simulation
 
@@ -160,3 +162,59 @@ def test_a_fix_of_an_object_that_is_gone_is_left_out() -> None:
     pod["spec"]["containers"][1]["resources"] = {}
     assert {fix.kind for fix in live_fixes([pod, node])} == {FixKind.TOLERATION, FixKind.NODE_TAINT, FixKind.ADD_NODE}
     assert {fix.kind for fix in live_fixes([pod, node], gone=["n1"])} == {FixKind.TOLERATION, FixKind.ADD_NODE}
+
+
+def test_a_machine_is_described_and_not_created() -> None:
+    large, taken = a_node("n1", "8"), a_pod("taken", "8").node("n1")
+    fix = of_kind(live_fixes([served_pod()], large, taken), FixKind.ADD_NODE)
+    assert (fix.create, fix.patches, fix.delete, fix.commands) == ((), (), (), ())
+    [node] = fix.new_nodes
+    assert (node["kind"], node["metadata"]["name"]) == ("Node", fix.node)
+    assert node["status"]["allocatable"]["cpu"] == "8"
+
+
+def test_of_files_the_node_is_created() -> None:
+    simulation = Simulation.load(served_pod(), a_node("n1").obj())
+    fix = of_kind(list(find_fixes(simulation, "web")), FixKind.ADD_NODE)
+    assert ([manifest["kind"] for manifest in fix.create], fix.new_nodes) == (["Node"], ())
+
+
+def test_a_pod_that_would_come_back_with_a_container_of_a_webhook_is_not_moved() -> None:
+    pods = [deepcopy(each) for each in FRAGMENTED if isinstance(each, dict)]
+    nodes = [each for each in FRAGMENTED if not isinstance(each, dict)]
+    for pod in pods:
+        if pod["kind"] == "Pod":
+            pod["spec"]["containers"].append({"name": "injected", "image": "proxy:2"})
+    fixes = live_fixes([*pods, codec.to_dict(a_pod("web", "3").obj())], *nodes)
+    assert FixKind.MOVE not in {fix.kind for fix in fixes}
+
+
+def test_objects_of_files_beside_a_cluster_are_taken_from_there(tmp_path: Path) -> None:
+    """The server does not know the pod, and has the node whole."""
+    file = tmp_path / "pod.json"
+    file.write_text(json.dumps(served_pod(tolerations=[])))
+    node = a_node("n1").taint("team", "other")
+    simulation = Simulation.load(str(file), node.obj())
+    served = {**codec.to_dict(node.obj()), "extra": "is kept"}
+    asked: list[ObjectName] = []
+
+    def source(names: Collection[ObjectName]) -> dict[ObjectName, Document]:
+        asked.extend(names)
+        return {ObjectName("Node", "", "n1"): served}
+
+    fixes = find_fixes(simulation, "web", source)
+    assert asked == [ObjectName("Node", "", "n1")]
+    assert {part for fix in fixes for part in fix.parts} >= {FixKind.TOLERATION, FixKind.NODE_TAINT, FixKind.REQUESTS}
+    [manifest] = next(fix for fix in fixes if FixKind.TOLERATION in fix.parts).create
+    assert manifest["spec"]["containers"][1]["env"] == CONTAINERS[1]["env"]
+
+
+def test_fixes_of_objects_that_are_known_in_part_have_no_patch_of_containers() -> None:
+    simulation = Simulation.load(
+        codec.convert(served_pod(), api.Pod), a_node("n1").obj(), a_node("n2", "8").taint("team", "other").obj()
+    )
+    fixes = without_partial_patches(find_fixes(simulation, "web"))
+    lowered, tolerated = of_kind(list(fixes), FixKind.REQUESTS), of_kind(list(fixes), FixKind.TOLERATION)
+    assert (lowered.patches, lowered.delete, lowered.create) == ((), (), ())
+    assert "--type=strategic" in lowered.commands[0], "containers by name"
+    assert [patch.kind for patch in tolerated.patches] == ["Pod"]

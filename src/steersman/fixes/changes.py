@@ -43,8 +43,8 @@ class Change(NamedTuple):
     edit: Edit | None = None
     #: Manifests to create.
     create: tuple[Document, ...] = ()
-    #: An object to delete.
-    delete: ObjectName | None = None
+    #: Objects to delete.
+    delete: tuple[ObjectName, ...] = ()
     #: The command, where there is a better one than a patch.
     command: str = ""
     #: Objects that have to be made again afterwards, in this order.
@@ -83,8 +83,17 @@ class SpecPlace(NamedTuple):
     path: tuple[str | int, ...] = ()
 
     def change(self, kind: FixKind, summary: str, edit: Edit) -> Change:
-        """A change of the spec."""
-        return Change(kind, summary, self.target, lambda document: edit(self.spec_of(document)))
+        """A change of the spec. Its edit raises `LookupError` for a template that stays as it is: what the pod has came from
+        elsewhere, such as a webhook, which would put it there again."""
+
+        def edit_document(document: Document) -> None:
+            spec = self.spec_of(document)
+            before = deepcopy(spec) if self.path else None
+            edit(spec)
+            if spec == before:
+                raise KeyError(summary)
+
+        return Change(kind, summary, self.target, edit_document)
 
     def spec_of(self, document: Document) -> Document:
         """The spec in the document, to be changed in place."""
@@ -93,6 +102,18 @@ class SpecPlace(NamedTuple):
             part = part[name] if isinstance(name, int) else part.setdefault(name, {})
         found: Document = part
         return found
+
+
+def container_of(spec: Document, list_name: str, position: int, name: str) -> Document:
+    """The container of this name, to be changed in place. A template has it elsewhere than the pod if a webhook has added
+    others. Raises `LookupError` if there is none."""
+    entries: list[Document] = spec.get(list_name) or []
+    if position < len(entries) and entries[position].get("name", "") == name:
+        return entries[position]
+    for entry in entries:
+        if entry.get("name", "") == name:
+            return entry
+    raise KeyError(name)
 
 
 def edited(changes: Iterable[Change], originals: Mapping[ObjectName, Document]) -> dict[ObjectName, Document]:
@@ -120,11 +141,15 @@ def merge_patch(before: Document, after: Document) -> Document:
     return patch
 
 
+def replaces_containers(patch: Document) -> bool:
+    """Whether a merge patch has whole containers, and with them the fields that are known of them alone."""
+    return any(_touches(patch, name) for name in _NAMED_LISTS)
+
+
 def strategic_patch(before: Document, after: Document) -> Document | None:
     """The strategic merge patch that does the same and leaves alone what it does not name, also in containers; None where a
     merge patch does that as well."""
-    found = merge_patch(before, after)
-    return _strategic(before, after) if any(_touches(found, name) for name in _NAMED_LISTS) else None
+    return _strategic(before, after) if replaces_containers(merge_patch(before, after)) else None
 
 
 def _strategic(before: Document, after: Document) -> Document:

@@ -37,7 +37,7 @@ def commands(
             yield _patched(target, before, after, {change.kind for change in mine})
     if refused is not None:
         yield _create(refused)
-    yield from (change.command for change in changes if change.delete is not None)
+    yield from (change.command for change in changes if change.delete and change.command)
     yield from dict.fromkeys(_renewal(each) for change in changes for each in change.renews)
     yield from (f"kubectl uncordon {shlex.quote(node)}" for node in cordoned)
 

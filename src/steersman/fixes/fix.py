@@ -89,7 +89,7 @@ class Fix(msgspec.Struct, frozen=True, rename="camel"):
 
     A program carries out `moves`, `patches`, `delete` and `create` in this order. Of files, the patches have everything, and
     moves are among them. Of a live cluster they are such that an API server takes them: what cannot be changed is removed and
-    created again.
+    created again; a machine to add is in `new_nodes` alone.
     """
 
     kind: FixKind
@@ -102,11 +102,14 @@ class Fix(msgspec.Struct, frozen=True, rename="camel"):
     create: tuple[dict[str, Any], ...] = ()
     #: Objects to remove.
     delete: tuple[ObjectDeletion, ...] = ()
+    #: Of a live cluster, the shape of a machine to add: its Node, and what drivers would publish about it. Nothing to create:
+    #: a kubelet registers its node itself.
+    new_nodes: tuple[dict[str, Any], ...] = ()
     #: Pods to move.
     moves: tuple[PodMove, ...] = ()
     #: Where the pod went when the fix was tried.
     node: str = ""
-    #: Pods that were preempted for it.
+    #: Pods that were preempted for it, and running pods that end because their Job is written again.
     evicts: tuple[str, ...] = ()
     #: The kinds of the parts; more than one if no single change helps.
     parts: tuple[FixKind, ...] = ()

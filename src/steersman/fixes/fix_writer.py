@@ -10,13 +10,16 @@ whole objects: a `DocumentSource` fetches those that the fixes are about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
+import msgspec
+
 from steersman.fixes.api_rules import as_new, is_written_again
-from steersman.fixes.changes import Change, Document, edited, merge_patch
+from steersman.fixes.changes import Change, Document, edited, merge_patch, replaces_containers
 from steersman.fixes.commands import commands
 from steersman.fixes.fix import Fix, FixKind, ObjectDeletion, ObjectName, ObjectPatch
+from steersman.fixes.input_documents import InputDocuments
 from steersman.fixes.verification import Scheduled, Verifier
 
 DocumentSource: TypeAlias = Callable[[Collection[ObjectName]], Mapping[ObjectName, Document]]
@@ -25,6 +28,7 @@ Edits: TypeAlias = Mapping[ObjectName, tuple[Document, Document]]
 """Objects before and after the changes."""
 
 _ORPHAN: Final = "Orphan"
+_replace: Final = msgspec.structs.replace
 _ORDER: Final = {kind: position for position, kind in enumerate(FixKind)}
 
 
@@ -47,9 +51,10 @@ class FixDraft(NamedTuple):
 
     @property
     def rank(self) -> tuple[bool, int, int, list[int], str]:
-        """What needs no machine comes first, then what evicts nobody, then what has the fewest parts."""
+        """What needs no machine comes first, then what evicts nobody and loses no work, then what has the fewest parts."""
         order = [_ORDER[kind] for kind in self.parts if kind is not FixKind.RECREATE]
-        return FixKind.ADD_NODE in self.parts, len(self.scheduled.evicts), len(order), order, self.summary
+        lost = len(self.scheduled.evicts) + self.scheduled.lost_completions
+        return FixKind.ADD_NODE in self.parts, lost, len(order), order, self.summary
 
     @property
     def objects(self) -> Iterator[ObjectName]:
@@ -60,24 +65,27 @@ class FixDraft(NamedTuple):
             yield from (renewal.target for renewal in change.renews if renewal.maker is None)
 
 
-def against_input(draft: FixDraft, verifier: Verifier) -> Fix:
+def against_input(draft: FixDraft, verifier: Verifier, *, creates_nodes: bool = True) -> Fix:
     """The fix for the input of the simulation: patches that can be applied to its documents."""
     edits = verifier.documents.patches(draft.changes)
     refused = verifier.refused_document(edits)
-    deletions = (change.delete for change in draft.changes if change.delete is not None)
     return _fix(
         draft,
         commands(draft.changes, edits, refused),
         patches=tuple(_patch(target, *documents) for target, documents in edits.items()),
-        delete=tuple(_deletion(name) for name in deletions),
-        create=tuple(_created(draft)),
+        delete=tuple(_deletions(draft)),
+        create=(*_objects(draft), *(_machines(draft) if creates_nodes else ())),
+        new_nodes=() if creates_nodes else tuple(_machines(draft)),
     )
 
 
-def against_cluster(drafts: Sequence[FixDraft], source: DocumentSource) -> Iterator[Fix]:
-    """The fixes for a live cluster. One about objects that are gone, or are others now, is left out."""
+def against_cluster(drafts: Sequence[FixDraft], documents: InputDocuments, source: DocumentSource) -> Iterator[Fix]:
+    """The fixes for a live cluster. One about objects that are gone, or are others now, is left out. Objects of files beside
+    the cluster are taken from there."""
     names = dict.fromkeys(name for draft in drafts for name in draft.objects)
-    served = source(names) if names else {}
+    written = {name: documents.original(name) for name in names if documents.is_written(name)}
+    asked = [name for name in names if name not in written]
+    served = {**written, **(source(asked) if asked else {})}
     for draft in drafts:
         try:
             edits = {name: (served[name], after) for name, after in edited(draft.changes, served).items()}
@@ -86,11 +94,22 @@ def against_cluster(drafts: Sequence[FixDraft], source: DocumentSource) -> Itera
             continue
 
 
+def without_partial_patches(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
+    """The fixes of objects of which only some fields are known, as in a record. One that changes containers has its commands
+    alone, which patch them by name: a merge patch would drop the other fields."""
+    return tuple(
+        _replace(fix, patches=(), delete=(), create=())
+        if any(replaces_containers(patch.merge_patch) for patch in fix.patches)
+        else fix
+        for fix in fixes
+    )
+
+
 def _for_server(draft: FixDraft, edits: Edits, served: Mapping[ObjectName, Document]) -> Fix:
     """The fix as an API server takes it: what cannot be changed in place is removed and created again."""
     patches: list[ObjectPatch] = []
     delete: list[ObjectDeletion] = []
-    create = list(_created(draft))
+    create = list(_objects(draft))
     for target, (before, after) in edits.items():
         mine = [change for change in draft.changes if change.target == target]
         if all(change.moves is not None for change in mine):
@@ -101,13 +120,18 @@ def _for_server(draft: FixDraft, edits: Edits, served: Mapping[ObjectName, Docum
         else:
             patches.append(_patch(target, before, after))
     if not any(each.kind == "Job" for each in delete):  # its pods go with it
-        delete += (_deletion(change.delete) for change in draft.changes if change.delete is not None)
+        delete += _deletions(draft)
     for renewal in dict.fromkeys(each for change in draft.changes for each in change.renews):
         delete.append(_deletion(renewal.target))
         if renewal.maker is None:
             create.append(as_new(served[renewal.target]))
     return _fix(
-        draft, commands(draft.changes, edits), patches=tuple(patches), delete=tuple(delete), create=tuple(create)
+        draft,
+        commands(draft.changes, edits),
+        patches=tuple(patches),
+        delete=tuple(delete),
+        create=tuple(create),
+        new_nodes=tuple(_machines(draft)),
     )
 
 
@@ -118,6 +142,7 @@ def _fix(
     patches: tuple[ObjectPatch, ...],
     delete: tuple[ObjectDeletion, ...],
     create: tuple[Document, ...],
+    new_nodes: tuple[Document, ...],
 ) -> Fix:
     kinds = set(draft.parts) - {FixKind.RECREATE}
     return Fix(
@@ -127,6 +152,7 @@ def _fix(
         patches=patches,
         create=create,
         delete=delete,
+        new_nodes=new_nodes,
         moves=tuple(change.moves for change in draft.changes if change.moves is not None),
         node=draft.scheduled.node,
         evicts=draft.scheduled.evicts,
@@ -134,8 +160,18 @@ def _fix(
     )
 
 
-def _created(draft: FixDraft) -> Iterator[Document]:
-    return (manifest for change in draft.changes for manifest in change.create)
+def _objects(draft: FixDraft) -> Iterator[Document]:
+    """What an API server can create."""
+    return (each for change in draft.changes if change.kind is not FixKind.ADD_NODE for each in change.create)
+
+
+def _machines(draft: FixDraft) -> Iterator[Document]:
+    """Nodes, which kubelets register, and what drivers publish about them."""
+    return (each for change in draft.changes if change.kind is FixKind.ADD_NODE for each in change.create)
+
+
+def _deletions(draft: FixDraft) -> Iterator[ObjectDeletion]:
+    return (_deletion(name) for change in draft.changes for name in change.delete)
 
 
 def _patch(target: ObjectName, before: Document, after: Document) -> ObjectPatch:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from steersman import api
-from steersman.fixes.changes import Change, Document, SpecPlace
+from steersman.fixes.changes import Change, Document, SpecPlace, container_of
 from steersman.fixes.fix import FixKind
 from steersman.fixes.pod_changes import Alternative
 from steersman.framework.pod_info import ANY_ADDRESS, HostPort, host_ports
@@ -27,7 +27,6 @@ class _WantedPort(NamedTuple):
     list_name: str
     container: int
     name: str
-    position: int
     port: HostPort
     holder: api.Pod
 
@@ -78,14 +77,14 @@ def _free_numbers(spec: api.PodSpec, pods: Sequence[api.Pod]) -> list[tuple[_Wan
 def _taken(spec: api.PodSpec, pods: Sequence[api.Pod]) -> Iterator[_WantedPort]:
     for list_name, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
         for index, container in enumerate(containers):
-            for position, port in enumerate(container.ports):
+            for port in container.ports:
                 wanted = (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port)
                 holder = next(
                     (pod for pod in pods if port.host_port and ports_conflict([wanted], tuple(host_ports(pod.spec)))),
                     None,
                 )
                 if holder is not None:
-                    yield _WantedPort(list_name, index, container.name, position, wanted, holder)
+                    yield _WantedPort(list_name, index, container.name, wanted, holder)
 
 
 def _next_free(wanted: _WantedPort, used: set[HostPort]) -> int | None:
@@ -95,8 +94,13 @@ def _next_free(wanted: _WantedPort, used: set[HostPort]) -> int | None:
 
 
 def _port(spec: Document, wanted: _WantedPort) -> Document:
-    found: Document = spec[wanted.list_name][wanted.container]["ports"][wanted.position]
-    return found
+    """The port in the spec that is changed. Raises `LookupError` if the spec does not have it."""
+    container = container_of(spec, wanted.list_name, wanted.container, wanted.name)
+    for port in container.get("ports") or ():
+        if (port.get("hostIP") or ANY_ADDRESS, port.get("protocol") or "TCP", port.get("hostPort")) == wanted.port:
+            found: Document = port
+            return found
+    raise KeyError(wanted.text)
 
 
 def _changed(place: SpecPlace, wanted: _WantedPort, number: int) -> Change:

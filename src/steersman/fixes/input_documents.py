@@ -24,12 +24,20 @@ class InputDocuments:
     def original(self, target: ObjectName) -> Document:
         """The object as it was given, not to be changed. `KeyError` for one that was not."""
         if target not in self._originals:
-            key = f"{target.namespace}/{target.name}" if target.namespace else target.name
-            found = self._simulation.given(api.KINDS[target.kind], key)
+            found = self._given(target)
             if found is None:
                 raise KeyError(target)
             self._originals[target] = _document(found)
         return self._originals[target]
+
+    def is_written(self, target: ObjectName) -> bool:
+        """Whether the object was read from a file, with all its fields."""
+        found = self._given(target)
+        return found is not None and (found.place is not None or found.document is not None)
+
+    def _given(self, target: ObjectName) -> Given | None:
+        key = f"{target.namespace}/{target.name}" if target.namespace else target.name
+        return self._simulation.given(api.KINDS[target.kind], key)
 
     def __contains__(self, target: ObjectName) -> bool:
         """Whether the object was given, so that a patch of it can be applied to the input."""

@@ -191,12 +191,17 @@ def _evicted(trial: Simulation, pods: PodSet) -> list[str] | None:
         trial.evict(api.key(pod))
         trial.advance()
         came = [each for uid, each in _uids(trial, pod).items() if uid not in before]
-        if len(came) != 1 or not came[0].spec.node_name:
-            return None
+        if len(came) != 1 or not came[0].spec.node_name or _names(pod) - _names(came[0]):
+            return None  # also where a webhook has added containers, which the successor would get as well
         places.append(came[0].spec.node_name)
     trial.uncordon(node)
     trial.advance()
     return places
+
+
+def _names(pod: api.Pod) -> set[str]:
+    """The names of the pod's containers."""
+    return {container.name for container in (*pod.spec.containers, *pod.spec.init_containers)}
 
 
 def _uids(trial: Simulation, pod: api.Pod) -> dict[str, api.Pod]:

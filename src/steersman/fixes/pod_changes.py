@@ -187,7 +187,9 @@ def drop_pod_affinity(place: SpecPlace, spec: api.PodSpec) -> Iterator[Alternati
 def _dropped_term(place: SpecPlace, kind: FixKind, name: str, position: int, term: api.PodAffinityTerm) -> Change:
     def edit(spec: Document) -> None:
         terms = spec["affinity"][name][REQUIRED]
-        left = [each for index, each in enumerate(terms) if index != position]
+        same = [index for index, each in enumerate(terms) if _is_written_term(each, term)]
+        dropped = position if position in same else same[0]
+        left = [each for index, each in enumerate(terms) if index != dropped]
         if left:
             spec["affinity"][name][REQUIRED] = left
         else:
@@ -212,7 +214,7 @@ def _more_skew(place: SpecPlace, position: int, constraint: api.TopologySpreadCo
         skew = constraint.max_skew + step
 
         def edit(spec: Document) -> None:
-            _constraint(spec, position)["maxSkew"] = skew
+            _constraint(spec, position, constraint)["maxSkew"] = skew
 
         summary = f"raise maxSkew of {_constraint_text(constraint, position)} from {constraint.max_skew} to {skew}"
         return place.change(FixKind.MAX_SKEW, summary, edit)
@@ -223,7 +225,7 @@ def _more_skew(place: SpecPlace, position: int, constraint: api.TopologySpreadCo
 
 def _wished_spread(place: SpecPlace, position: int, constraint: api.TopologySpreadConstraint) -> Change:
     def edit(spec: Document) -> None:
-        found = _constraint(spec, position)
+        found = _constraint(spec, position, constraint)
         found["whenUnsatisfiable"] = SCHEDULE_ANYWAY
         found.pop("minDomains", None)  # is for DoNotSchedule
 
@@ -231,9 +233,16 @@ def _wished_spread(place: SpecPlace, position: int, constraint: api.TopologySpre
     return place.change(FixKind.SCHEDULE_ANYWAY, summary, edit)
 
 
-def _constraint(spec: Document, position: int) -> Document:
-    found: Document = spec["topologySpreadConstraints"][position]
-    return found
+def _constraint(spec: Document, position: int, constraint: api.TopologySpreadConstraint) -> Document:
+    """The constraint in the spec that is changed: an API server allows one for each topology and effect."""
+    wanted = (constraint.topology_key, constraint.when_unsatisfiable or DO_NOT_SCHEDULE)
+    written: list[Document] = spec["topologySpreadConstraints"]
+    same = [
+        index
+        for index, each in enumerate(written)
+        if (each.get("topologyKey"), each.get("whenUnsatisfiable") or DO_NOT_SCHEDULE) == wanted
+    ]
+    return written[position if position in same else same[0]]
 
 
 def _constraint_text(constraint: api.TopologySpreadConstraint, position: int) -> str:
@@ -276,6 +285,13 @@ def _without(document: Document, path: tuple[str, ...]) -> None:
 def _is_written(document: Document, part: api.NodeSelectorRequirement) -> bool:
     values = tuple(document.get("values") or ())
     return (document.get("key"), document.get("operator"), values) == (part.key, part.operator, part.values)
+
+
+def _is_written_term(document: Document, term: api.PodAffinityTerm) -> bool:
+    """Whether the pod's term came from this one; admission adds expressions for `matchLabelKeys`, and leaves labels alone."""
+    labels = term.label_selector.match_labels if term.label_selector is not None else {}
+    written = (document.get("labelSelector") or {}).get("matchLabels") or {}
+    return document.get("topologyKey") == term.topology_key and written == dict(labels)
 
 
 def _selector_text(selector: api.LabelSelector | None) -> str:

@@ -109,7 +109,8 @@ class Proposals:
             return
         match verdict.plugin:
             case "NodeResourcesFit":
-                lowered = [lower_request(place, spec, shortage) for shortage in verdict.shortages]
+                mine = self._verifier.changeable(spec)
+                lowered = [lower_request(place, mine, shortage) for shortage in verdict.shortages]
                 if lowered and None not in lowered:
                     yield tuple(change for change in lowered if change is not None)
             case "TaintToleration":

@@ -8,12 +8,12 @@ pod as a whole come first where there are any.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from steersman import api
 from steersman.api import quantity
 from steersman.explain import Shortage
-from steersman.fixes.changes import Change, Document, NumberedChange, SpecPlace
+from steersman.fixes.changes import Change, Document, NumberedChange, SpecPlace, container_of
 from steersman.fixes.fix import FixKind
 
 MEBIBYTE: Final = 2**20
@@ -33,7 +33,7 @@ class _Asker(NamedTuple):
 
     def resources(self, spec: Document) -> Document:
         """The `resources` of it, in the spec that is changed."""
-        holder: Any = spec[self.list_name][self.position] if self.list_name else spec
+        holder = container_of(spec, self.list_name, self.position, self.name) if self.list_name else spec
         found: Document = holder.setdefault("resources", {})
         return found
 
@@ -64,6 +64,9 @@ def _lowered(place: SpecPlace, asker: _Asker, resource: str, number: int) -> Cha
 
     def edit(spec: Document) -> None:
         resources = asker.resources(spec)
+        written = resources.get("requests", {}).get(resource)
+        if written is not None and _parsed(resource, written) != asker.asks:
+            raise KeyError(resource)  # something has changed it in the pod alone, and would do so again
         resources.setdefault("requests", {})[resource] = text
         if resource not in _MAY_DIFFER and resource in resources.get("limits", {}):
             resources["limits"][resource] = text
@@ -111,5 +114,8 @@ def _largest(spec: api.PodSpec, resource: str) -> _Asker | None:
 def _number(resources: api.ResourceRequirements | None, resource: str) -> int:
     if resources is None or resource not in resources.requests:
         return 0
-    asked = resources.requests[resource]
-    return quantity.milli_value_of(asked) if resource == "cpu" else quantity.value_of(asked)
+    return _parsed(resource, resources.requests[resource])
+
+
+def _parsed(resource: str, amount: str | int | float) -> int:
+    return quantity.milli_value_of(amount) if resource == "cpu" else quantity.value_of(amount)

@@ -50,9 +50,9 @@ def find_fixes(simulation: Simulation, pod: str, served: DocumentSource | None =
     """
     verifier = Verifier(simulation, pod_key(pod))
     drafts = FixSearch(verifier).drafts()
-    if served is not None:
-        return tuple(against_cluster(drafts, served))
-    return tuple(against_input(draft, verifier) for draft in drafts)
+    if served is not None and not verifier.is_refused:
+        return tuple(against_cluster(drafts, verifier.documents, served))
+    return tuple(against_input(draft, verifier, creates_nodes=served is None) for draft in drafts)
 
 
 class FixSearch:

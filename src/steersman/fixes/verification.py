@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -26,10 +27,12 @@ from steersman.embedded.admission.quotas import QuotaExcess, quota_ledger
 from steersman.errors import InputError
 from steersman.explain import Explanation
 from steersman.fixes.bystanders import bystanders
-from steersman.fixes.changes import Change, Document, SpecPlace, merge_patch
+from steersman.fixes.changes import Change, Document, Edit, SpecPlace, merge_patch
 from steersman.fixes.commands import deletion
 from steersman.fixes.fix import FixKind, ObjectName
+from steersman.fixes.injected_fields import InjectedFields
 from steersman.fixes.input_documents import InputDocuments
+from steersman.fixes.job_restart import JobRestart
 from steersman.fixes.trial_edits import make_again, reference, replace_pod
 from steersman.framework.pod_resources import pod_requests
 from steersman.ingest.handlers import FINISHED_PHASES
@@ -74,7 +77,10 @@ class Scheduled(NamedTuple):
     """How a trial ended that passed."""
 
     node: str
+    #: Pods that were preempted, or that end with the Job that is started again.
     evicts: tuple[str, ...]
+    #: How many completions of that Job are lost.
+    lost_completions: int = 0
 
 
 class Situation(NamedTuple):
@@ -122,6 +128,8 @@ class Verifier:
         self.base = base
         self._base_result = result
         self.place = self._place()
+        self._injected = self._injected_fields()
+        self._restart = self._job_restart()
         #: What trials begin with that leave bystanders out; None: there are none.
         self._without_bystanders = None if whole_trials else self._left_out()
 
@@ -190,12 +198,34 @@ class Verifier:
             return None
         return edits[self._own_name][1] if self._own_name in edits else self.documents.original(self._own_name)
 
+    def changeable(self, spec: api.PodSpec) -> api.PodSpec:
+        """The spec of the pod without containers that are not in the template where it is changed."""
+        return spec if self._injected is None else self._injected.without_containers(spec)
+
+    def _injected_fields(self) -> InjectedFields | None:
+        """What the pod has beyond the template that it was made from; None: nothing."""
+        owner, place = controller_of(self.pod), self.place
+        if owner is None or place is None or not place.path or not self.is_given or owner.kind == api.DaemonSet.KIND:
+            return None
+        maker = SpecPlace(ObjectName(owner.kind, self.pod.metadata.namespace, owner.name), _TEMPLATES[owner.kind])
+        return InjectedFields(self.pod, maker.spec_of(deepcopy(self.documents.original(maker.target)))) or None
+
+    def _job_restart(self) -> JobRestart | None:
+        """The Job in which the pod's spec is changed, if it has begun: it has to be written again."""
+        if self.place is None or self.place.target.kind != api.Job.KIND:
+            return None
+        job = self.simulation.cluster.find(api.Job, f"{self.place.target.namespace}/{self.place.target.name}")
+        restart = None if job is None else JobRestart(job, self.simulation.cluster.objects(api.Pod))
+        return restart if restart is not None and restart.is_needed else None
+
     def recreation(self) -> tuple[Change, ...]:
         """Has the pod made again, where its workload would keep it as it is when the template changes."""
+        if self._restart is not None:
+            return (self._restart.change(),)
         if not self.is_given or self.place is None or self.place.target.kind not in _KEEP_PODS:
             return ()
         summary = f"delete pod {self._own_name.name}, which is made again"
-        return (Change(FixKind.RECREATE, summary, delete=self._own_name, command=deletion(self._own_name)),)
+        return (Change(FixKind.RECREATE, summary, delete=(self._own_name,), command=deletion(self._own_name)),)
 
     # -- trials ------------------------------------------------------------------------------------------------------
 
@@ -229,8 +259,7 @@ class Verifier:
 
     def _tried_from(self, origin: Simulation, changes: Sequence[Change]) -> Scheduled | None:
         """How a trial ends: without preemption first, which is all if nobody was tried in vain who could have preempted."""
-        without_preemption = self._without_preemption(changes)
-        if without_preemption:
+        if without_preemption := self._without_preemption(changes):
             scheduled, was_tried_in_vain = self._outcome(origin, (*changes, *without_preemption))
             if scheduled is None or not was_tried_in_vain:
                 return scheduled
@@ -241,7 +270,14 @@ class Verifier:
         may_evict = any(change.kind in _EVICTING for change in changes)
         if self._objects < LARGE or self.place is None or may_evict or self._whole_trials:
             return ()
-        return (self.place.change(FixKind.SEVERAL, "", lambda spec: spec.update(preemptionPolicy="Never")),)
+        return (_silent(self.place, lambda spec: spec.update(preemptionPolicy="Never")),)
+
+    def _injection(self, changes: Sequence[Change]) -> tuple[Change, ...]:
+        """Has pods that are made from the changed template carry what webhooks put into them."""
+        if self._injected is None or self.place is None:
+            return ()
+        is_changed = any(change.target == self.place.target for change in changes)
+        return (_silent(self.place, self._injected.add_to),) if is_changed else ()
 
     def _outcome(self, origin: Simulation, changes: Sequence[Change]) -> tuple[Scheduled | None, bool]:
         """How a trial ends, and whether it tried a pod in vain."""
@@ -257,12 +293,7 @@ class Verifier:
         try:
             self._apply(trial, changes)
             trial.advance()
-        except (
-            InputError,
-            ApiError,
-            SimulationError,
-            LookupError,
-        ):  # the last: the template does not have what the pod has
+        except (InputError, ApiError, SimulationError, LookupError):  # the last: a template lacks what the pod has
             trial.close()
             return None
         return trial
@@ -271,10 +302,14 @@ class Verifier:
         for change in changes:
             if change.create:
                 trial.add(*change.create)
-        edits = self.documents.patches(changes)
+        edits = self.documents.patches((*changes, *self._injection(changes)))
+        gone = [name for change in changes for name in change.delete]
         pods = {target: after for target, (_, after) in edits.items() if target.kind == "Pod"}
         for target, (before, after) in edits.items():
-            if target.kind != "Pod":
+            if self._restart is not None and target == self._restart.target:
+                self._restart.carry_out(trial, after)
+                gone.clear()
+            elif target.kind != "Pod":
                 trial.patch(reference(target), merge_patch(before, after))
         refused = self.refused_document(edits)
         if refused is not None:
@@ -284,7 +319,7 @@ class Verifier:
             replace_pod(trial, codec.convert(document, api.Pod))
         if self.is_given and any(target.kind == _CLAIM_TEMPLATE for target in edits):
             make_again(trial, self._pod)
-        trial.delete(*(reference(change.delete) for change in changes if change.delete is not None))
+        trial.delete(*map(reference, gone))
 
     def judged(self, trial: Simulation, changes: Sequence[Change]) -> Scheduled | None:
         """How a trial at rest ended; None: the pod is pending, or somebody is worse off."""
@@ -296,6 +331,8 @@ class Verifier:
         newly_pending = (self._pending_pods(trial) - self._pending).total()
         if newly_pending > len(evicted) or (evicted and not may_evict):
             return None  # an evicted pod may wait in its turn
+        if self._restart is not None and any(change.kind is FixKind.RECREATE for change in changes):
+            return Scheduled(node, (*evicted, *self._restart.ended), self._restart.lost_completions)
         return Scheduled(node, evicted)
 
     def _node_in(self, trial: Simulation) -> str:
@@ -383,6 +420,11 @@ class Verifier:
             if placement is not None:
                 return Situation(trial.cluster.get(api.Pod, key), placement, result.explain(key), trial)
         return None
+
+
+def _silent(place: SpecPlace, edit: Edit) -> Change:
+    """A change of the spec for trials alone, which may leave it as it is."""
+    return Change(FixKind.SEVERAL, "", place.target, lambda document: edit(place.spec_of(document)))
 
 
 def _requests(pods: Iterable[api.Pod]) -> dict[str, int]:
