@@ -43,5 +43,7 @@ def test_a_moment_of_a_live_cluster_is_explained_as_it_stood(tmp_path: Path) -> 
     pending, placed = json.loads(large.stdout), json.loads(small.stdout)
     assert (large.exit_code, pending["cause"]["code"]) == (3, "InsufficientResources")
     assert pending["when"]["queue"]["isEstimate"]
-    assert "LowerRequests" in [fix["kind"] for fix in pending["fixes"]]
+    [lowered] = [fix for fix in pending["fixes"] if fix["kind"] == "LowerRequests"]
+    assert (lowered["patches"], lowered["create"]) == ([], []), "a record does not have all fields of containers"
+    assert "--type=strategic" in lowered["commands"][0]
     assert (small.exit_code, placed["state"]) == (0, "Placed")

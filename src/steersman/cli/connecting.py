@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -14,6 +14,7 @@ from steersman.cli.progress import working
 
 if TYPE_CHECKING:
     from steersman.client import ChosenCluster, ClusterChoice, Transport
+    from steersman.fixes import DocumentSource, ObjectName
 
 T = TypeVar("T")
 
@@ -60,3 +61,13 @@ def asked(choice: ClusterChoice, question: Callable[[Transport, ChosenCluster], 
 
     with working(f"asking {cluster.connection.server}"):
         return asyncio.run(ask())
+
+
+def served_by(choice: ClusterChoice) -> DocumentSource:
+    """Gives the objects that fixes are to change, whole, as the API server of the chosen cluster has them."""
+    from steersman.live import served_documents
+
+    def served(names: Collection[ObjectName]) -> Mapping[ObjectName, dict[str, Any]]:
+        return asked(choice, lambda transport, cluster: served_documents(transport, cluster.connection.server, names))
+
+    return served

@@ -6,12 +6,12 @@ Reads, and changes nothing. `kubectl steersman why` is the same command.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from steersman.cli.connecting import asked, cluster_options
+from steersman.cli.connecting import asked, cluster_options, served_by
 from steersman.cli.examples import example_option
 from steersman.cli.output import say, say_json, say_note, say_yaml
 from steersman.cli.parameters import (
@@ -30,7 +30,7 @@ from steersman.printable import printable
 
 if TYPE_CHECKING:
     from steersman.client import ChosenCluster, Transport
-    from steersman.fixes import DocumentSource, ObjectName
+    from steersman.fixes import DocumentSource
     from steersman.sim import Simulation
     from steersman.why import PodExplanation
 
@@ -138,7 +138,10 @@ def _source(given: dict[str, Any]) -> Callable[[Sequence[str], dict[str, Any]], 
 
 def _of_record(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplanation]:
     """The simulation of a moment of a record. That of a live cluster has decided nothing yet: its queue was the scheduler's."""
+    from msgspec.structs import replace
+
     from steersman.cli.moments import as_loaded, recorded_moment
+    from steersman.fixes import without_partial_patches
 
     for name in ("config_file", "feature_gates", "extenders"):
         if given[name]:
@@ -148,7 +151,11 @@ def _of_record(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplan
             given["record_directory"], given["at"], given["plugins"], trusts_record=given["trusts_record"]
         )
     with simulation, as_loaded(simulation) as loaded, working("explaining"):
-        return _answers(simulation, loaded, pods, given, is_live=not simulation.decisions)
+        answers = _answers(simulation, loaded, pods, given, is_live=not simulation.decisions)
+    return [
+        answer if answer.fixes is None else replace(answer, fixes=without_partial_patches(answer.fixes))
+        for answer in answers
+    ]
 
 
 def _of_files(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplanation]:
@@ -166,7 +173,7 @@ def _of_files(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplana
 def _of_cluster(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplanation]:
     from steersman.app import RunOptions, effective
     from steersman.client import ClusterChoice
-    from steersman.live import LiveSimulation, read_simulation, served_documents
+    from steersman.live import LiveSimulation, read_simulation
 
     settings = effective(
         RunOptions(
@@ -180,15 +187,12 @@ def _of_cluster(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExpla
         server = cluster.connection.server
         return await read_simulation(transport, settings, server, named, extenders=given["extenders"])
 
-    def served(names: Collection[ObjectName]) -> Mapping[ObjectName, dict[str, Any]]:
-        return asked(choice, lambda transport, cluster: served_documents(transport, cluster.connection.server, names))
-
     choice = ClusterChoice(given["kubeconfig"], given["context"], given["master"])
     simulation, notes = asked(choice, question)
     with simulation, working("explaining"):
         for pod in named:
             simulation.look_at(pod)
-        return _answers(simulation, simulation, named, given, notes=notes, is_live=True, served=served)
+        return _answers(simulation, simulation, named, given, notes=notes, is_live=True, served=served_by(choice))
 
 
 def _answers(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from steersman.cli.connecting import served_by
 from steersman.cli.examples import ExampleFiles, example_option, files_of, scenario_of
 from steersman.cli.explain import MOST_NODES
 from steersman.cli.output import say, say_error, say_json, say_note, say_yaml
@@ -32,6 +33,7 @@ from steersman.cli.report_file import command_line, interactive_option, report_o
 from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
+    from steersman.fixes import DocumentSource
     from steersman.sim import Result, Simulation
     from steersman.web.file_page import FilePage
     from steersman.why import PodExplanation
@@ -151,7 +153,7 @@ def _simulate_cluster(given: Given) -> None:
         with recording(simulation, given["record_directory"]):
             result = _run(simulation, given["until"], given["explain"])
         timing.ran(result)
-        explanations = _explained(simulation, result, given["explain"], unrun)
+        explanations = _explained(simulation, result, given, unrun)
     for note in result.notes:
         say_note(note)
     _print(result, explanations, given["output"], None if given["all_nodes"] else MOST_NODES)
@@ -163,7 +165,7 @@ def _simulate_cluster(given: Given) -> None:
 
 
 def _loaded(given: Given) -> Simulation:
-    is_live = bool(given["kubeconfig"] or given["context"])
+    is_live = _is_live(given)
     if given["example"] is None and not given["files"] and not is_live:
         raise click.UsageError("Missing option '-f' / '--filename', '--example' or '--kubeconfig'.")
     example = ExampleFiles([], [], None) if given["example"] is None else files_of(given["example"])
@@ -172,26 +174,36 @@ def _loaded(given: Given) -> Simulation:
         return load_simulation(given, example, [*live, *example.manifests, *given["files"]])
 
 
+def _is_live(given: Given) -> bool:
+    return bool(given["kubeconfig"] or given["context"])
+
+
 def _run(simulation: Simulation, until: float | None, explain: tuple[str, ...]) -> Result:
     with progress_bar() as show:
         return simulation.run(until, explain, show)
 
 
-def _explained(
-    simulation: Simulation, result: Result, pods: tuple[str, ...], unrun: Simulation | None
-) -> list[PodExplanation]:
+def _explained(simulation: Simulation, result: Result, given: Given, unrun: Simulation | None) -> list[PodExplanation]:
     """The pods in the state that the run came to; `unrun` is as the simulation was before it, for fixes."""
+    pods: tuple[str, ...] = given["explain"]
     if not pods:
         return []
     from steersman.why import Asked, explain_pod
 
+    served = _served(given) if _is_live(given) else None
     for pod in pods:
         result.explain(pod)  # refuses a pod that the run is not about
     with working("explaining"):
-        explained = [explain_pod(simulation, pod, Asked(loaded=unrun)) for pod in pods]
+        explained = [explain_pod(simulation, pod, Asked(loaded=unrun, served=served)) for pod in pods]
     if unrun is not None:
         unrun.close()
     return explained
+
+
+def _served(given: Given) -> DocumentSource:
+    from steersman.client import ClusterChoice
+
+    return served_by(ClusterChoice(given["kubeconfig"], given["context"], ""))
 
 
 def _print(
