@@ -215,3 +215,27 @@ def test_the_pod_gets_its_node_and_keeps_the_rest(
     if reason == "claim":
         claim = admin.get("PersistentVolumeClaim", case)
         assert claim["metadata"]["annotations"]["example.com/owner"] == "team-a"
+
+
+@pytest.mark.parametrize("way", [by_json, by_commands])
+def test_a_job_begins_again_and_the_fix_names_the_pods_that_end(
+    cluster: ControlPlane, way: Callable[[ControlPlane, Json], None]
+) -> None:
+    admin, case = cluster.admin, f"half-job-{way.__name__.replace('_', '-')}"
+    job = workload("Job", case, parallelism=2, completions=2)
+    job["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "1500m"
+    admin.create_nodes(node(case))
+    admin.create(job)
+
+    def placed() -> dict[str, str]:
+        found = (pod["metadata"] for pod in pods_of(admin, case) if pod["spec"].get("nodeName"))
+        return {metadata["uid"]: metadata["name"] for metadata in found}
+
+    pending = admin.wait_until(lambda: [pod for pod in pods_of(admin, case) if is_held(pod)], timeout=90)[0]
+    before = admin.wait_until(placed, timeout=90)
+    fix = fix_of(cluster, pending, "LowerRequests")
+    assert fix["evicts"] == [f"default/{name}" for name in before.values()]
+    assert f"start Job {case} again, so that 1 running pod ends" in fix["summary"]
+    way(cluster, fix)
+    admin.wait_until(lambda: len(placed()) == 2, timeout=90)
+    assert before.keys().isdisjoint(placed()), "both are new"
