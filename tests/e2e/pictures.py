@@ -63,8 +63,13 @@ class Picture:
         return any(event["reason"] == "Scheduled" and _regarded(event) == name for event in self.events)
 
 
+def scheduling_events(admin: KubeClient, namespace: str = "") -> list[JsonObject]:
+    """Events about anything but Services: the API server itself reports, at any moment, that it repairs the address of its own."""
+    return [e for e in admin.list("events.k8s.io/Event", namespace) if e["regarding"]["kind"] != "Service"]
+
+
 def picture(admin: KubeClient) -> Picture:
-    events = {json.dumps(_event(event), sort_keys=True) for event in admin.list("events.k8s.io/Event")}
+    events = {json.dumps(_event(event), sort_keys=True) for event in scheduling_events(admin)}
     return Picture(
         pods={_name(pod): _pod(pod) for pod in admin.list("Pod")},
         events=[json.loads(event) for event in sorted(events)],

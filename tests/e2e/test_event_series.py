@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 
 from tests.e2e.cleaning import empty
+from tests.e2e.pictures import scheduling_events
 
 from steersman.testing import make_node, make_pod
 from steersman.testing.control_plane import (
@@ -50,4 +51,4 @@ def failures(plane: ControlPlane, scheduler: type[KubeScheduler] | type[Steersma
 
 
 def events(admin: KubeClient) -> list[JsonObject]:
-    return admin.list("events.k8s.io/Event", "default")
+    return scheduling_events(admin, "default")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from tests.e2e.comparing import run_both
 from tests.e2e.objects import HOSTNAME
+from tests.e2e.pictures import scheduling_events
 from tests.e2e.volume_controllers import SELECTED_NODE
 
 from steersman.testing import make_claim, make_node, make_pod, make_storage_class
@@ -39,7 +40,7 @@ def test_a_pod_whose_volume_is_being_made_shows_where_it_will_go(shared_plane: C
 
 def test_a_pod_whose_volume_is_not_made_in_time_is_told(shared_plane: ControlPlane) -> None:
     def failed(admin: KubeClient) -> None:
-        admin.wait_until(lambda: admin.list("events.k8s.io/Event", "default"), what="an event")
+        admin.wait_until(lambda: scheduling_events(admin, "default"), what="an event")
 
     both = run_both(shared_plane, unprovisioned, act=failed, config=IMPATIENT)
 
