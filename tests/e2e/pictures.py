@@ -64,7 +64,7 @@ class Picture:
 
 
 def scheduling_events(admin: KubeClient, namespace: str = "") -> list[JsonObject]:
-    """Events about anything but Services: the API server itself reports, at any moment, that it repairs the address of its own."""
+    """Events about anything but Services: the API server reports, at any moment, that it repairs the address of its own."""
     return [e for e in admin.list("events.k8s.io/Event", namespace) if e["regarding"]["kind"] != "Service"]
 
 
