@@ -100,7 +100,7 @@ class Slow(FilterPlugin):
     name = "Slow"
 
     def filter(self, pod, node):
-        time.sleep(0.6)
+        time.sleep(1.1)
 """
 
 
