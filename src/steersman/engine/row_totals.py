@@ -36,7 +36,8 @@ WIDE_PENALTY = 1 << 56
 
 FilterColumn = FragmentColumn[FilterKernel]
 Totals = AnyIntColumn
-
+#: With fewer rows, and nothing but scores to ask of them, columns are faster than groups.
+FEWEST_SCORED_ROWS = 2000
 
 SIGNATURE_TOTALS = Kept(
     name="signature totals",
@@ -208,10 +209,11 @@ class RowTotals:
         return not np.array_equal(before, rejected_by_terms)
 
     def _new_groups(self, scores: Sequence[tuple[int, ClusterScoreKernel]]) -> GroupedBest | None:
-        """None: there is nothing to ask of groups, or not all kernels can be asked so."""
-        if not scores and not self.filters_asked_every_cycle:
+        """None: there is nothing to ask of groups, or too little, or not all kernels can be asked so."""
+        filters = self.filters_asked_every_cycle
+        if not filters and (not scores or self.table.capacity < FEWEST_SCORED_ROWS):
             return None
-        return GroupedBest.of(self.filters_asked_every_cycle, scores, -self.loss // 2)
+        return GroupedBest.of(filters, scores, -self.loss // 2)
 
     def _combine_with_terms(self) -> None:
         """Terms reject other rows than before."""

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from steersman import Simulation, api
+from steersman.engine import row_totals
 from steersman.engine.signature import Signature
 from steersman.testing import make_node, make_pod, make_service
 
@@ -48,7 +49,8 @@ def replica(pod: api.Pod, index: int) -> api.Pod:
 
 
 @pytest.mark.parametrize("name", ["soft-zone", "soft-both", "hard-zone", "hard-host", "hard-and-soft", "behind"])
-def test_groups_say_what_columns_say(name: str) -> None:
+def test_groups_say_what_columns_say(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_totals, "FEWEST_SCORED_ROWS", 0)
     simulation = Simulation.load([node(index) for index in range(12)], [SERVICE])
     scheduler, by_groups = simulation._driver.scheduler, 0
     for index in range(60):
@@ -60,3 +62,15 @@ def test_groups_say_what_columns_say(name: str) -> None:
         by_groups += signature.kept.grouped is not None and signature.kept.grouped._rows is not None
         assert scheduler.cycle.schedule_replicas([pod])
     assert by_groups > 50, "groups are hardly used"
+
+
+@pytest.mark.parametrize(("name", "has_groups"), [("soft-zone", False), ("behind", False), ("hard-zone", True)])
+def test_few_rows_that_are_only_scored_need_no_groups(name: str, has_groups: bool) -> None:
+    simulation = Simulation.load([node(index) for index in range(12)], [SERVICE])
+    scheduler = simulation._driver.scheduler
+    for index in range(3):
+        pod = scheduler.cache.shapes.info(replica(template(name), index))
+        signature = scheduler.cycle._engines[pod.scheduler_name].signatures.of(pod).signature
+        assert isinstance(signature, Signature)
+        assert scheduler.cycle.schedule_replicas([pod])
+        assert (signature.kept.grouped is not None) is has_groups
