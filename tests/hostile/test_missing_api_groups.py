@@ -32,9 +32,9 @@ def test_a_group_that_rules_depend_on_is_waited_for(tmp_path: Path, group: str, 
         waiting.start(wait=False)
         try:
             wait_until(lambda: informer in _readyz(waiting), what=f"that /readyz names {informer}")
+            wait_until(lambda: "which is waited for" in waiting.log_text(), what="that the log says so")
             assert waiting.is_alive()
             assert server.bindings() == {}
-            assert "which is waited for" in waiting.log_text()
             server.answers.clear()
             wait_until(lambda: "default/web" in server.bindings(), 60.0, what="a binding once the group is there")
         finally:
