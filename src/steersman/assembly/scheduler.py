@@ -161,16 +161,7 @@ class Scheduler:
             self._infos.discard,
             seen_pods(options.gates),
         )
-        percentage = options.configuration.percentage_of_nodes_to_score
-        self.cycle = SchedulingCycle(
-            self.cache,
-            self.profiles,
-            self._nominated.all,
-            rng,
-            percentage,
-            options.scalar,
-            asks_extenders=any(extender.is_filter or extender.is_prioritizer for extender in options.extenders),
-        )
+        self.cycle = self._build_cycle()
         self.binding = BindingCycle(self._binding_parts(), self._attempt_failed, spawn)
         self._extended = ExtendedCycle(self.cycle, self.cache, options.extenders)
         #: A host that chose `postpones` runs it beside the scheduling.
@@ -430,6 +421,18 @@ class Scheduler:
             pod_lookup=self.pods.get,
             metrics=None if self.options.instruments is None else self.options.instruments.queue_metrics,
             internal_errors=self.options.internal_errors,
+        )
+
+    def _build_cycle(self) -> SchedulingCycle:
+        options = self.options
+        return SchedulingCycle(
+            self.cache,
+            self.profiles,
+            self._nominated.all,
+            self._rng,
+            options.configuration.percentage_of_nodes_to_score,
+            options.scalar,
+            asks_extenders=any(extender.is_filter or extender.is_prioritizer for extender in options.extenders),
         )
 
     def _binding_parts(self) -> BindingParts:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an API server allows of a change: which objects can be patched in place, and how others are written again."""
+"""Rules of an API server about changes: which objects can be patched in place, and how others are written again."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from steersman.fixes.fix import FixKind, ObjectName
 CONTROLLER_UID_LABELS: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
 """The labels by which an API server ties pods to one Job."""
 _IN_PLACE: Final = frozenset({FixKind.TOLERATION, FixKind.SCHEDULING_GATES})
-"""What may be changed in a pod that exists."""
+"""Fields that may be changed in a pod that exists."""
 _IMMUTABLE: Final = frozenset({"Pod", "Job", "PersistentVolumeClaim", "ResourceClaim", "ResourceClaimTemplate"})
 _OF_CLAIMS: Final = frozenset({FixKind.CLAIM_SIZE, FixKind.STORAGE_CLASS})
-"""What may not be changed in a StatefulSet that exists; its pods stay when it is written again."""
+"""Fields that may not be changed in a StatefulSet that exists; its pods stay when it is written again."""
 _SERVER_METADATA: Final = (
     "uid",
     "resourceVersion",

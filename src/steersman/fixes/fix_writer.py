@@ -51,14 +51,14 @@ class FixDraft(NamedTuple):
 
     @property
     def rank(self) -> tuple[bool, int, int, list[int], str]:
-        """What needs no machine comes first, then what evicts nobody and loses no work, then what has the fewest parts."""
+        """The rank of a fix: those first that need no machine, then those that evict nobody and lose no work, then by parts."""
         order = [_ORDER[kind] for kind in self.parts if kind is not FixKind.RECREATE]
         lost = len(self.scheduled.evicts) + self.scheduled.lost_completions
         return FixKind.ADD_NODE in self.parts, lost, len(order), order, self.summary
 
     @property
     def objects(self) -> Iterator[ObjectName]:
-        """What is edited, and what is written again as it is."""
+        """The objects that are edited, and those that are written again as they are."""
         for change in self.changes:
             if change.target is not None:
                 yield change.target
@@ -161,7 +161,7 @@ def _fix(
 
 
 def _objects(draft: FixDraft) -> Iterator[Document]:
-    """What an API server can create."""
+    """The objects that an API server can create."""
     return (each for change in draft.changes if change.kind is not FixKind.ADD_NODE for each in change.create)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pod has beyond its template: containers and constraints that a webhook has put into it, and would put into others.
+"""Fields of a pod beyond its template: containers and constraints that a webhook has put into it, and would put into others.
 
 A trial makes pods from templates, and has no webhooks. So what the pending pod has more than the template that it was made from
 is added to the template that a trial changes, and to nothing that is shown.
@@ -23,7 +23,7 @@ _replace: Final = msgspec.structs.replace
 
 
 class InjectedFields:
-    """What one pod has that its template, given as the spec of a document, lacks."""
+    """The fields of one pod that its template, given as the spec of a document, lacks."""
 
     def __init__(self, pod: api.Pod, template: Document) -> None:
         self._spec: Document = codec.to_dict(pod).get("spec") or {}
