@@ -19,7 +19,9 @@ from steersman.framework import Code, PermitPlugin, PermitResult, Status
 from steersman.framework.plugin import Plugin
 from steersman.framework.pod_info import PodInfo
 from steersman.internal_errors import InternalErrors
+from steersman.queue import QueuedPodInfo
 from steersman.queue.backoff import BackoffQueue
+from steersman.runtime.profile import Profile
 from steersman.sim.driver import Driver
 from steersman.state.cache import Cache
 from steersman.testing import PodBuilder, make_node, make_pod
@@ -98,9 +100,14 @@ def _breaks_assume(patch: pytest.MonkeyPatch, survivor: Survivor) -> None:
 
 
 def _breaks_binding(patch: pytest.MonkeyPatch, survivor: Survivor) -> None:
-    patch.setattr(
-        survivor.scheduler.binding, "binds_at_once", _torn_for_broken(survivor.scheduler.binding.binds_at_once)
-    )
+    bind_now = survivor.scheduler.binding.bind_now
+
+    def torn(queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
+        if decision.pod.name == "broken":
+            raise Torn
+        bind_now(queued, decision, profile)
+
+    patch.setattr(survivor.scheduler.binding, "bind_now", torn)
 
 
 @pytest.mark.parametrize("breaks", [_breaks_evaluation, _breaks_assume, _breaks_binding])

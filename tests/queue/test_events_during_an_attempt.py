@@ -141,6 +141,21 @@ def test_a_second_object_of_a_pod_in_flight_is_dropped_when_its_turn_comes() -> 
     assert test.queue.scheduling_cycle == 2
 
 
+def test_a_second_object_of_a_pod_in_flight_is_not_taken_either() -> None:
+    test = QueueUnderTest()
+    test.add(make_pod("pod").obj())
+    test.pop()
+    test.add(make_pod("pod").resource_version(2).obj(), make_pod("next").obj())
+
+    taken = test.queue.take_active()
+    assert taken is not None
+    assert taken.pod.metadata.name == "next"
+    test.queue.begin_and_end(taken)
+    assert taken.place is Place.OUTSIDE
+    assert test.queue.scheduling_cycle == 2
+    test.queue.validate_state()
+
+
 def test_closing_forgets_what_is_in_flight_and_keeps_what_is_queued() -> None:
     test = QueueUnderTest()
     test.add(make_pod("a").obj(), make_pod("b").obj())

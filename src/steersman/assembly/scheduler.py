@@ -128,6 +128,7 @@ class Scheduler:
         """`reader` is what plugins read with; without one, they are told that there is no cluster to read."""
         options = options or SchedulerOptions()
         self.options = options
+        self._has_extenders = bool(options.extenders)
         self.clock = clock
         self._rng = rng
         self._writer = writer
@@ -185,17 +186,45 @@ class Scheduler:
 
         `placed` is the uid of the next pod, and the feasible node that it gets whichever is the best.
         """
-        if self.options.extenders:
+        if self._has_extenders:
             raise RuntimeError("extenders have to be waited for: schedule_one_async() does that")
-        observers = self._observers
-        if observers.all:
-            observers.begins()
+        if placed is None and not self._observers.all and not self.postponed.ready and self._writer.binds_at_once:
+            queued = self.queue.take_active()
+            if queued is not None:
+                return self._schedule_taken(queued)
+        self._observers.begins()
         queued = self._next_pod() if self.postponed.ready else self.queue.pop_nowait()
-        if queued is None:
-            return None
+        return None if queued is None else self._schedule(queued, None, placed)
+
+    def _schedule_taken(self, queued: QueuedPodInfo) -> Decision:
+        """Schedules a pod whose attempt has not begun, and whom nobody observes. One that its signature answers for is bound
+        before it would be in flight."""
+        queue = self.queue
+        try:
+            pod = self._infos.take(queued.pod)
+            decision = self.cycle.place_simply(pod, alone=True)
+        except CycleAborted:
+            decision = None  # evaluated, it breaks again, and that is told
+        except Exception as cause:
+            queue.begin(queued)
+            return self._broken(queued, cause)
+        if not isinstance(decision, Scheduled):
+            queue.begin(queued)
+            return self._schedule(queued, pod)
+        queue.begin_and_end(queued)
+        queue.nominator.forget(queued.uid)
+        try:
+            self.binding.bind_now(queued, decision, self.profiles[decision.profile])
+        except Exception as cause:
+            return self._broken(queued, cause)
+        return decision
+
+    def _schedule(self, queued: QueuedPodInfo, pod: PodInfo | None, placed: tuple[str, str] | None = None) -> Decision:
+        """Schedules a pod that is in flight; `pod` is None if nobody has asked for its info."""
+        observers = self._observers
         try:
             node = placed[1] if placed is not None and placed[0] == queued.uid else ""
-            decision = self.cycle.schedule_one(self._infos.take(queued.pod), observers.on_evaluated, node)
+            decision = self.cycle.schedule_one(pod or self._infos.take(queued.pod), observers.on_evaluated, node)
             self._carry_out(queued, decision)
         except Exception as cause:
             decision = self._broken(queued, cause)

@@ -112,6 +112,7 @@ class BindingCycle:
             if calls or decision.waits or decision.state.entries or not self.binds_at_once(pod, profile):
                 self._start(queued, decision, profile, calls)
             else:
+                self._queue.done(queued.uid)
                 self.bind_now(queued, decision, profile)
         except Exception as cause:
             self._fail_broken(queued, decision, profile, cause)
@@ -128,6 +129,7 @@ class BindingCycle:
         if isinstance(work, Status):
             self._fail(queued, decision, profile, Failed(pod, profile.name, work))
         elif not work and not waits and self.binds_at_once(pod, profile):
+            self._queue.done(queued.uid)
             self.bind_now(queued, decision, profile)
         else:
             fitted = self._cache.has_room_for(pod, decision.choice.node)
@@ -164,7 +166,7 @@ class BindingCycle:
         return self._writer.binds_at_once and profile.binds_by_default and not (self._binders and self._binders_of(pod))
 
     def bind_now(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
-        self._queue.done(queued.uid)
+        """Binds a pod that is not in flight any more."""
         try:
             status = self._writer.bind_nowait(decision.pod, decision.choice.node)
         except Exception as cause:

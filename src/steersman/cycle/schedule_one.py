@@ -74,6 +74,10 @@ class SchedulingCycle:
             name: ColumnarEngine(make_plan(profile), cache.nodes, cache.objects, samplings[name])
             for name, profile in profiles.items()
         }
+        #: Those whose signatures may decide alone.
+        self._simple_engines = {
+            name: engine for name, engine in self._engines.items() if engine.sampling.is_off and not scalar
+        }
         self._what_ifs = {
             name: ProfileWhatIf(profile, self._engines[name], nominations) for name, profile in profiles.items()
         }
@@ -83,7 +87,7 @@ class SchedulingCycle:
         numbers included, goes as if it had been the best."""
         try:
             if observer is None and not node:
-                simply = self._place_simply(pod)
+                simply = self.place_simply(pod)
                 if simply is not None:
                     return simply
             profile = self.admit(pod)
@@ -103,22 +107,31 @@ class SchedulingCycle:
             return Postponed(pod, pod.scheduler_name, postponed.work)
         return self.commit(profile, pod, choice, evaluation.feasible_count, evaluation.state)
 
-    def _place_simply(self, pod: PodInfo) -> Decision | None:
+    def place_simply(self, pod: PodInfo, *, alone: bool = False) -> Decision | None:
         """The decision where the pod's signature says all there is to say, and nobody wants to see an evaluation: what
-        `place_replicas` does for many. None: the pod is to be admitted and evaluated."""
-        profile = self.profiles.get(pod.scheduler_name)
-        if profile is None or self._scalar or pod.is_terminating or pod.nominated_node or self._cache.knows(pod.uid):
-            return None
-        engine = self._engines[profile.name]
-        if self._nominations().by_node or not engine.sampling.is_off or not self._table.node_count:
+        `place_replicas` does for many. `alone`: only if no plugin has anything to do for the pod after the choice either. None:
+        the pod is to be admitted and evaluated. CycleAborted when a plugin is broken."""
+        name = pod.scheduler_name
+        engine = self._simple_engines.get(name)
+        if (
+            engine is None
+            or pod.is_terminating
+            or pod.nominated_node
+            or self._cache.knows(pod.uid)
+            or self._nominations().by_node
+        ):
             return None
         entry = engine.signatures.of(pod)
-        if not entry.is_complete:
+        if not (entry.commits_simply if alone else entry.is_complete):
             return None
         best, feasible = entry.signature.best_in_run()
         if not feasible:
             return None
-        return self.commit(profile, pod, one_of(best, self._table.names, self.rng), feasible, CycleState())
+        choice = one_of(best, self._table.names, self.rng)
+        if not entry.commits_simply:
+            return self.commit(self.profiles[name], pod, choice, feasible, CycleState())
+        self._cache.assume(pod, choice.node)
+        return Scheduled(pod, name, choice, feasible, CycleState())
 
     def schedule_replicas(self, pods: Sequence[PodInfo]) -> list[Scheduled]:
         """Pods of one template, one after the other; the same decisions, without asking anew what is the same for all of

@@ -53,6 +53,7 @@ class SignatureEntry:
 
     __slots__ = (
         "__weakref__",
+        "commits_simply",
         "filters",
         "is_complete",
         "is_pinned",
@@ -77,13 +78,14 @@ class SignatureEntry:
         pre_filter_answers: dict[str, Answer],
         pinning: frozenset[str],
         plan: Plan,
-        label_keys: Collection[str],
+        pod: PodInfo,
     ) -> None:
+        """`pod` is the one that it is made for: all that have the signature are of its shape."""
         self.signature = signature
         #: Asked for again since it was made, or last spared.
         self.used = False
         #: The labels that the pod has for which it was made.
-        self.label_keys = label_keys
+        self.label_keys: Collection[str] = pod.labels.keys()
         #: Without the steps that are skipped for every pod of the signature, and without live ones.
         self.filters = filters
         #: Every step that is not live; None: PreScore says Skip.
@@ -120,6 +122,11 @@ class SignatureEntry:
         self.is_pinned = by_kernels and bool(pinning)
         #: The signature says all there is to say: kernels alone decide and score.
         self.is_complete = self.is_plain and not self.live_scores and not self.promised_scores
+        profile = plan.profile
+        #: It is complete, and no Reserve, Permit or PreBind plugin has anything to do for its pods.
+        self.commits_simply = self.is_complete and not (
+            profile.permit or profile.reserve.of(pod) or profile.pre_bind.of(pod) or not profile.binds_by_default
+        )
 
 
 def _kernels(parts: Iterable[tuple[object, FilterPart | ScorePart]]) -> Iterator[FilterKernel | ScoreKernel]:
@@ -213,11 +220,12 @@ class Signatures:
             self._look_at_label_keys()
         if self._objects.changes != self._changes_seen:
             self._look_at_objects()
-        entry = template.signature() if template.signature_as_of is self._as_of and not pod.node_name else None
-        if isinstance(entry, SignatureEntry):
-            entry.used = True
-        else:
+        is_known = template.signature_as_of is self._as_of and not pod.node_name
+        entry: SignatureEntry | None = template.signature() if is_known else None
+        if entry is None:
             entry = self._find(pod)
+        else:
+            entry.used = True
         return self._personal(entry, pod) if pod.shape.has_claims else entry
 
     def _find(self, pod: PodInfo) -> SignatureEntry:
@@ -249,7 +257,7 @@ class Signatures:
             [p for step, p in filters if isinstance(p, ClusterFilterKernel) and step.is_personal(pod)],
             [(step.weight, p) for step, p in scores if isinstance(p, ClusterScoreKernel) and step.is_personal(pod)],
         )
-        return SignatureEntry(signature, filters, scores, shared.pre_filter_answers, shared.pinning, self._plan, ())
+        return SignatureEntry(signature, filters, scores, shared.pre_filter_answers, shared.pinning, self._plan, pod)
 
     def _look_up(self, pod: PodInfo) -> SignatureEntry:
         identity = self._identity(pod)
@@ -343,7 +351,7 @@ class Signatures:
             [(s.weight, part) for s, part in scores if isinstance(part, ClusterScoreKernel)],
             self._plan.wide,
         )
-        return SignatureEntry(Signature(totals), filters, scores, answers, pinning, self._plan, pod.labels.keys())
+        return SignatureEntry(Signature(totals), filters, scores, answers, pinning, self._plan, pod)
 
     def _pre_filter_answers(self, pod: PodInfo) -> tuple[dict[str, Answer], frozenset[str]]:
         """PreFilter of columnar plugins looks at the pod alone; where it does not, a cluster kernel answers instead. A

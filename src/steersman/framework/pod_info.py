@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
+from typing import Any
 
 import msgspec
 
@@ -134,7 +135,7 @@ class PodTemplate:
         self.shape = shape
         #: Set and used by `engine`: gives the signature that was found for such a pod as long as it is kept, and what stands
         #: for the state of things in which it was found.
-        self.signature: Callable[[], object] = _no_signature
+        self.signature: Callable[[], Any] = _no_signature
         self.signature_as_of: object | None = None
         #: Set and used by `state`: which count tables the pods belong to, as long as they are not terminating.
         self.label_class: object | None = None

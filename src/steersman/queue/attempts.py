@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from steersman.queue.hints import HintTable, Strategy
 from steersman.queue.metrics import QueueMetrics
-from steersman.queue.queued_pod import NEVER, OUTSIDE, QueuedPodInfo
+from steersman.queue.queued_pod import ACTIVE, NEVER, OUTSIDE, QueuedPodInfo
 from steersman.queue.sub_queues import SubQueues
 
 logger = logging.getLogger(__name__)
@@ -47,7 +47,12 @@ class Attempts:
         self.begun += 1
         if queued.unschedulable_plugins or queued.pending_plugins:
             self.count_rejections(queued, -1)
-        queued.move_to(OUTSIDE, event)
+        if queued.place is ACTIVE:
+            # The usual move, as `move_to` would make it.
+            queued.place = OUTSIDE
+            queued.moved_by = event
+        else:
+            queued.move_to(OUTSIDE, event)
 
     def end_in_failure(self, queued: QueuedPodInfo, now: int) -> Strategy:
         """Note that the attempt failed, and say what is to become of the pod in view of what it missed meanwhile."""

@@ -148,6 +148,22 @@ class SchedulingQueue:
                 return queued
         return None
 
+    def take_active(self) -> QueuedPodInfo | None:
+        """Take the first pod of the active queue, if there is one. Its attempt has not begun: `begin` or `begin_and_end`
+        follows before anything else happens to the queue."""
+        queues = self._queues
+        while (queued := queues.active.pods.pop()) is not None and queued.uid in queues.in_flight.pods:
+            self._attempts.begin(queued, _POP)  # which drops it
+        return queued
+
+    def begin(self, queued: QueuedPodInfo) -> None:
+        """The attempt of a taken pod begins."""
+        self._attempts.begin(queued, _POP)
+
+    def begin_and_end(self, queued: QueuedPodInfo) -> None:
+        """The attempt of a taken pod has already ended: it got a node."""
+        self._attempts.begin_and_end(queued, _DONE)
+
     def peek(self) -> QueuedPodInfo | None:
         """The pod that `pop_nowait` would take; it stays."""
         queues = self._queues
