@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from steersman.api import Object, ObjectMeta, OwnerReference, Pod, PodSpec, PodTemplateSpec, codec
+from steersman.bounded_table import RecentTable
 from steersman.controllers.controller import controller_reference
 from steersman.embedded import Document, Invalid, Store
 from steersman.errors import InputError
@@ -41,7 +42,7 @@ class PodTemplates:
     def __init__(self, store: Store) -> None:
         self._store = store
         #: By identity of the document, which is kept, so that its identity stays its own.
-        self._known: dict[int, ReadTemplate] = {}
+        self._known: RecentTable[int, ReadTemplate] = RecentTable(_MOST_REMEMBERED)
 
     def read(self, document: dict[str, Any], owner: Object) -> ReadTemplate:
         """The template of an owner; raises `Invalid` if it cannot be read."""
@@ -53,9 +54,7 @@ class PodTemplates:
         except InputError as error:
             raise Invalid(Pod, owner.metadata.name, str(error)) from error
         template = ReadTemplate(document, decoded.metadata, decoded.spec)
-        if len(self._known) >= _MOST_REMEMBERED:
-            self._known.clear()
-        self._known[id(document)] = template
+        self._known.put(id(document), template)
         return template
 
     def pod_maker(self, document: dict[str, Any], owner: Object) -> PodMaker:
@@ -94,7 +93,7 @@ class PodMaker:
         return self._stored(pod, self.document(pod, **fields) if self._store.keeps_documents else None)
 
     def _stored(self, pod: Pod, document: Document | None) -> Pod:
-        """Raises `ApiError`, also for what the cluster's host finds wrong with the pod."""
+        """Raises `StatusError`, also for what the cluster's host finds wrong with the pod."""
         try:
             return self._store.create(pod, document)
         except InputError as error:

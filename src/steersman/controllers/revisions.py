@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from steersman.api import ControllerRevision, DaemonSet, Object, ObjectMeta, key
 from steersman.api.selectors import Selector
+from steersman.bounded_table import RecentTable
 from steersman.controllers.controller import controller_of, controller_reference
 from steersman.controllers.pod_template import template_hash, without_empty
 from steersman.embedded import AlreadyExists, EventType, NotFound, Store
 from steersman.embedded.admission.pod_template import with_template_defaults
 from steersman.embedded.admission.workloads import template_labels
+from steersman.graph_copy import shared_by_copies
 
 REVISION_LABEL: Final = "controller-revision-hash"
 HASH_LABEL: Final = "controller.kubernetes.io/hash"
@@ -22,6 +24,15 @@ _LONGEST_PREFIX: Final = 223
 _MOST_REMEMBERED: Final = 4096
 
 _replace = msgspec.structs.replace
+
+
+@shared_by_copies
+class _ComparedTemplate(NamedTuple):
+    """The data of a revision and a template, kept so that their identities stay theirs, and whether they say the same."""
+
+    data: dict[str, Any]
+    template: dict[str, Any]
+    is_equal: bool
 
 
 class RevisionHistory:
@@ -32,8 +43,8 @@ class RevisionHistory:
         #: Keys by the uid of the owner, and of those without one by their namespace.
         self._owned: dict[str, dict[str, None]] = {}
         self._orphans: dict[str, dict[str, None]] = {}
-        #: By identity of a revision's data and of a template, which are kept: whether they say the same.
-        self._known_equal: dict[tuple[int, int], tuple[dict[str, Any], dict[str, Any], bool]] = {}
+        #: By identity of a revision's data and of a template.
+        self._compared: RecentTable[tuple[int, int], _ComparedTemplate] = RecentTable(_MOST_REMEMBERED)
         store.subscribe(self._on_revision, (ControllerRevision,))
 
     def of(self, owner: Object, selector: Selector) -> list[ControllerRevision]:
@@ -79,13 +90,11 @@ class RevisionHistory:
 
     def _has_template(self, revision: ControllerRevision, template: dict[str, Any]) -> bool:
         pair = (id(revision.data), id(template))
-        known = self._known_equal.get(pair)
+        known = self._compared.get(pair)
         if known is None:
-            if len(self._known_equal) >= _MOST_REMEMBERED:
-                self._known_equal.clear()
-            is_equal = _has_template(revision, template)
-            known = self._known_equal[pair] = (revision.data, template, is_equal)
-        return known[2]
+            known = _ComparedTemplate(revision.data, template, _has_template(revision, template))
+            self._compared.put(pair, known)
+        return known.is_equal
 
     def _create(
         self, owner: Object, template: dict[str, Any], number: int, collisions: int, lost: str

@@ -16,6 +16,7 @@ from prometheus_client.utils import floatToGoString
 
 from steersman import api
 from steersman.api import quantity
+from steersman.bounded_table import RecentTable
 from steersman.framework.pod_resources import request_amounts
 
 REQUEST: Final = "kube_pod_resource_request"
@@ -97,16 +98,15 @@ class Ends:
         """Pods with equal keys have equal amounts."""
         self._amounts_of = amounts_of
         self._key_of = key_of
-        self._known: dict[Hashable, Sequence[tuple[str, str]]] = {}
+        self._known: RecentTable[Hashable, Sequence[tuple[str, str]]] = RecentTable(_MOST_KNOWN)
 
     def of(self, pod: api.Pod) -> Sequence[tuple[str, str]]:
         key = self._key_of(pod)
         found = self._known.get(key)
         if found is None:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
             amounts = self._amounts_of(pod)
-            found = self._known[key] = [_end(name, amount) for name, amount in amounts.items() if amount.unscaled]
+            found = [_end(name, amount) for name, amount in amounts.items() if amount.unscaled]
+            self._known.put(key, found)
         return found
 
 

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from steersman.bounded_table import RecentTable
 from steersman.serving.access import User
 from steersman.serving.certificate_chains import MOST_OTHERS, CertificateRejected, TrustedAuthorities, bundle_of
 from steersman.serving.http import HeaderFields
@@ -72,7 +73,7 @@ class CertificateUsers:
         self._proxies = TrustedAuthorities(proxies) if proxies else None
         self.authorities = authorities
         #: Certificates that somebody vouches for, by the digest of all that was shown.
-        self._known: dict[bytes, _Vouched] = {}
+        self._known: RecentTable[bytes, _Vouched] = RecentTable(_MOST_KNOWN)
 
     def identify(self, certificates: Sequence[bytes], headers: HeaderFields) -> User | None:
         """`certificates` are DER, the client's own first. None: they say nothing about who asks."""
@@ -95,9 +96,7 @@ class CertificateUsers:
             logger.debug("a client certificate cannot be judged: %r", fault)
             return _NOBODY
         if found.of_user or found.of_proxy:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[key] = found
+            self._known.put(key, found)
         return found
 
     def _verify(self, certificates: Sequence[bytes], now: float) -> _Vouched:

@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from steersman.api import Container, ContainerPort, PodSpec, ResourceRequirements
+from steersman.bounded_table import RecentTable
 from steersman.embedded.admission.amounts import rounded_up
-from steersman.graph_copy import copied_attributes, shallow
 
 TCP: Final = "TCP"
 _MOST_REMEMBERED: Final = 4096
@@ -19,13 +19,12 @@ _replace = msgspec.structs.replace
 Containers = tuple[Container, ...]
 
 
-@copied_attributes(_known=shallow)
 class ContainerDefaults:
     """Remembers what became of containers, so that pods that came in sharing them go out sharing them."""
 
     def __init__(self) -> None:
         #: By identity and host network; the containers are kept, so that their identity stays theirs.
-        self._known: dict[tuple[int, bool], tuple[Containers, Containers]] = {}
+        self._known: RecentTable[tuple[int, bool], tuple[Containers, Containers]] = RecentTable(_MOST_REMEMBERED)
 
     def applied(self, spec: PodSpec) -> PodSpec:
         containers = self._completed(spec.containers, spec.host_network)
@@ -40,11 +39,10 @@ class ContainerDefaults:
             return containers
         known = self._known.get((id(containers), host_network))
         if known is None:
-            if len(self._known) >= _MOST_REMEMBERED:
-                self._known.clear()
             completed = tuple(_container(container, host_network) for container in containers)
             unchanged = all(new is old for new, old in zip(completed, containers, strict=True))
-            known = self._known[id(containers), host_network] = (containers, containers if unchanged else completed)
+            known = (containers, containers if unchanged else completed)
+            self._known.put((id(containers), host_network), known)
         return known[1]
 
 

@@ -24,6 +24,7 @@ from steersman.api import (
     Toleration,
     Volume,
 )
+from steersman.bounded_table import RecentTable
 from steersman.embedded.admission import (
     label_keys,
     limit_ranges,
@@ -37,7 +38,6 @@ from steersman.embedded.admission.pod_resources import qos_class
 from steersman.embedded.pods import POD_SCHEDULED
 from steersman.embedded.store import ClusterView
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
-from steersman.graph_copy import copied_attributes, shallow
 
 PENDING: Final = "Pending"
 RESTART_ALWAYS: Final = "Always"
@@ -60,7 +60,6 @@ _COMPLETED_BY: Final[tuple[type[Object], ...]] = (PriorityClass, LimitRange, Run
 _replace = msgspec.structs.replace
 
 
-@copied_attributes(_known=shallow)
 class PodAdmission:
     """Completes pods. What several pods share, containers or the whole spec, is shared by the completed pods too."""
 
@@ -70,7 +69,7 @@ class PodAdmission:
         self._containers = ContainerDefaults()
         #: By identity, and by namespace where there are limit ranges: specs that depend on nothing but themselves and the
         #: objects of `_stamp`, completed, with an annotation. They are kept, so that their identity stays theirs.
-        self._known: dict[tuple[int, str], tuple[PodSpec, PodSpec, str]] = {}
+        self._known: RecentTable[tuple[int, str], tuple[PodSpec, PodSpec, str]] = RecentTable(_MOST_REMEMBERED)
         #: The versions of the objects that `_known` depends on.
         self._stamp: tuple[str, ...] = ()
         #: The last status that was completed, and what it became.
@@ -88,7 +87,7 @@ class PodAdmission:
             completed, note = self._completed(pod, None, view, is_new=is_new)
             known = (pod.spec, completed, note)
             if not label_keys.depends_on_labels(pod.spec):
-                self._remember(place, known)
+                self._known.put(place, known)
         _, spec, note = known
         if note:
             annotations = {**pod.metadata.annotations, limit_ranges.ANNOTATION: note}
@@ -132,11 +131,6 @@ class PodAdmission:
         if stamp != self._stamp:
             self._stamp = stamp
             self._known.clear()
-
-    def _remember(self, place: tuple[int, str], known: tuple[PodSpec, PodSpec, str]) -> None:
-        if len(self._known) >= _MOST_REMEMBERED:
-            self._known.clear()
-        self._known[place] = known
 
     def _with_defaults(self, spec: PodSpec) -> PodSpec:
         spec = self._containers.applied(spec)

@@ -25,6 +25,7 @@ from steersman.api import (
     quantity,
 )
 from steersman.api.quantity import Amount
+from steersman.bounded_table import RecentTable
 from steersman.embedded.admission.limit_ranges import pod_limits
 from steersman.embedded.errors import OverLimit, resource
 from steersman.embedded.history import EventType
@@ -103,7 +104,7 @@ class QuotaLedger:
         #: namespace → key of a quota → the quota.
         self._quotas: dict[str, dict[str, _Quota]] = {}
         #: By identity of what counts in a spec, which pods of a template share. The specs are kept, so that identities stay.
-        self._known: dict[tuple[int, ...], tuple[PodSpec, Usage]] = {}
+        self._known: RecentTable[tuple[int, ...], tuple[PodSpec, Usage]] = RecentTable(_MOST_REMEMBERED)
         self._changed: dict[str, None] = {}
         self._listener: Callable[[], None] | None = None
         self._is_listening = False
@@ -226,9 +227,8 @@ class QuotaLedger:
         what = (id(spec.containers), id(spec.init_containers), id(spec.overhead), id(spec.resources))
         known = self._known.get(what)
         if known is None:
-            if len(self._known) >= _MOST_REMEMBERED:
-                self._known.clear()
-            known = self._known[what] = (spec, _spec_usage(spec))
+            known = (spec, _spec_usage(spec))
+            self._known.put(what, known)
         return known[1]
 
 
