@@ -16,7 +16,7 @@ from steersman.apiserver.object_names import metadata_problems
 from steersman.apiserver.patches import merge_patched
 from steersman.apiserver.resources import Resource
 from steersman.apiserver.strict_decoding import decoded
-from steersman.embedded.errors import ApiError, BadRequest
+from steersman.embedded.errors import BadRequest, StatusError
 
 HERE = Path(__file__).parent
 BAD_OBJECTS: list[dict[str, Any]] = yaml.safe_load((HERE / "bad_objects.yaml").read_text())
@@ -44,7 +44,7 @@ def validated(document: dict[str, Any], old: dict[str, Any] | None = None) -> No
 
 @pytest.mark.parametrize("case", BAD_OBJECTS, ids=[case["refusal"][:60] for case in BAD_OBJECTS])
 def test_a_bad_object_is_refused_in_upstreams_words(case: dict[str, Any]) -> None:
-    with pytest.raises(ApiError) as refusal:
+    with pytest.raises(StatusError) as refusal:
         validated(case["object"])
     assert refusal.value.message == case["refusal"]
 
@@ -52,7 +52,7 @@ def test_a_bad_object_is_refused_in_upstreams_words(case: dict[str, Any]) -> Non
 @pytest.mark.parametrize("case", BAD_UPDATES, ids=[case["refusal"][:60] for case in BAD_UPDATES])
 def test_what_must_not_change_is_refused_in_upstreams_words(case: dict[str, Any]) -> None:
     validated(case["object"])
-    with pytest.raises(ApiError) as refusal:
+    with pytest.raises(StatusError) as refusal:
         validated(merge_patched(case["object"], case["patch"]), case["object"])
     assert refusal.value.message == case["refusal"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from steersman.apiserver.json_patches import MOST_OPERATIONS, REJECTED, json_patched
-from steersman.embedded.errors import ApiError, BadRequest, RequestEntityTooLarge, Unprocessable
+from steersman.embedded.errors import BadRequest, RequestEntityTooLarge, StatusError, Unprocessable
 
 DOCUMENT = {"spec": {"replicas": 3, "args": ["a", "b"], "labels": {"x/y": "1", "t~u": "2"}}}
 
@@ -17,8 +17,8 @@ def changed(*operations: dict[str, Any], of: dict[str, Any] = DOCUMENT) -> Any:
     return json_patched(of, list(operations))["spec"]
 
 
-def refusal_of(*operations: Any) -> ApiError:
-    with pytest.raises(ApiError) as refusal:
+def refusal_of(*operations: Any) -> StatusError:
+    with pytest.raises(StatusError) as refusal:
         json_patched(DOCUMENT, list(operations))
     return refusal.value
 

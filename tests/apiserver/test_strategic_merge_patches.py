@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from steersman.api.schemas import schema_of
 from steersman.apiserver.strategic_merge_patches import strategically_merged
-from steersman.embedded.errors import ApiError, BadRequest, Unprocessable
+from steersman.embedded.errors import BadRequest, StatusError, Unprocessable
 
 POD, DEPLOYMENT, BUDGET = (
     schema_of("v1", "Pod"),
@@ -175,7 +175,7 @@ def test_fields_without_schema_are_merged_as_json() -> None:
         ),
     ],
 )
-def test_a_bad_patch_is_refused_in_upstreams_words(patch: dict[str, Any], kind: type[ApiError], why: str) -> None:
+def test_a_bad_patch_is_refused_in_upstreams_words(patch: dict[str, Any], kind: type[StatusError], why: str) -> None:
     with pytest.raises(kind, match=why):
         merged({"containers": named("a")}, patch)
 

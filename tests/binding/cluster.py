@@ -19,7 +19,7 @@ from steersman.assembly import Failure, Scheduler, SchedulerOptions, default_reg
 from steersman.assembly.registry import with_enabled
 from steersman.clock import ManualClock
 from steersman.config import SchedulerConfiguration
-from steersman.embedded import ApiError, Conflict, NotFound, Pods, Store, feed
+from steersman.embedded import Conflict, NotFound, Pods, StatusError, Store, feed
 from steersman.framework import Code, PermitHandle, PermitPlugin, PermitResult, PreBindPlugin, ReservePlugin, Status
 from steersman.framework.extender import Extender
 from steersman.framework.pod_info import PodInfo
@@ -155,7 +155,7 @@ class PatientWriter:
             return self.refusal
         try:
             self._pods.bind(meta.namespace, meta.name, meta.uid, node_name)
-        except ApiError as refusal:
+        except StatusError as refusal:
             return error(refusal.message)
         self.bound.append(meta.uid)
         return None

@@ -25,7 +25,7 @@ from steersman.api import codec, selector_text
 from steersman.client.events import Event
 from steersman.client.lease import Lease
 from steersman.clock import RealClock
-from steersman.embedded import ApiError, Expired, Pods, Store, WatchEvent
+from steersman.embedded import Expired, Pods, StatusError, Store, WatchEvent
 from steersman.errors import InputError
 
 Kind = type[api.Object]
@@ -89,7 +89,7 @@ class ApiServer:
             return web.Response(text="404 page not found", status=404)
         try:
             answer: web.StreamResponse = await handler(request, kind)
-        except ApiError as error:
+        except StatusError as error:
             return _refusal(error)
         except InputError as error:
             return web.json_response({"kind": "Status", "code": 400, "message": str(error)}, status=400)
@@ -195,15 +195,15 @@ def _line(event: WatchEvent, request: web.Request) -> bytes:
     return msgspec.json.encode({"type": type_, "object": msgspec.Raw(codec.encode(event.object))}) + b"\n"
 
 
-def _status_line(error: ApiError) -> bytes:
+def _status_line(error: StatusError) -> bytes:
     return msgspec.json.encode({"type": "ERROR", "object": _status(error)}) + b"\n"
 
 
-def _status(error: ApiError) -> dict[str, Any]:
+def _status(error: StatusError) -> dict[str, Any]:
     return {"kind": "Status", "status": "Failure", "code": error.code, "reason": error.reason, "message": error.message}
 
 
-def _refusal(error: ApiError) -> web.Response:
+def _refusal(error: StatusError) -> web.Response:
     return _json(_status(error), error.code)
 
 

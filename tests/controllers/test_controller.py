@@ -11,7 +11,7 @@ from tests.embedded.timers import FakeTimers
 
 from steersman.controllers import Cluster, Controller
 from steersman.controllers.controller import LONGEST_RETRY_SECONDS
-from steersman.embedded import ApiError, Store
+from steersman.embedded import StatusError, Store
 from steersman.host import TimerHeap
 from steersman.internal_errors import InternalErrors
 
@@ -42,7 +42,7 @@ def _controller(fail: Callable[[str], None] = lambda _: None) -> tuple[Noting, F
 
 
 def _refuse(_: str) -> None:
-    raise ApiError("not now")
+    raise StatusError("not now")
 
 
 def test_changes_of_one_moment_lead_to_one_look_at_each_key_in_order() -> None:

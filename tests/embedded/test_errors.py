@@ -8,12 +8,12 @@ import pytest
 from steersman import api
 from steersman.embedded import (
     AlreadyExists,
-    ApiError,
     Conflict,
     Expired,
     Forbidden,
     Invalid,
     NotFound,
+    StatusError,
     Timeout,
     TooManyRequests,
 )
@@ -43,9 +43,9 @@ from steersman.errors import SteersmanError
         (Forbidden(api.Pod, "web", "no"), 403, "Forbidden", 'pods "web" is forbidden: no'),
         (TooManyRequests("later"), 429, "TooManyRequests", "later"),
         (Timeout(9, 7), 504, "Timeout", "Too large resource version: 9, current: 7"),
-        (ApiError("broken"), 500, "InternalError", "broken"),
+        (StatusError("broken"), 500, "InternalError", "broken"),
     ],
 )
-def test_a_refusal_has_code_reason_and_message(error: ApiError, code: int, reason: str, message: str) -> None:
+def test_a_refusal_has_code_reason_and_message(error: StatusError, code: int, reason: str, message: str) -> None:
     assert (error.code, error.reason, str(error)) == (code, reason, message)
     assert isinstance(error, SteersmanError)

@@ -8,7 +8,7 @@ import pytest
 from tests.embedded.stores import START_TEXT, Recorder, make_store, pod, raw
 
 from steersman import api
-from steersman.embedded import ApiError, Conflict, Store, TooManyRequests, evict
+from steersman.embedded import Conflict, StatusError, Store, TooManyRequests, evict
 from steersman.testing import DisruptionBudgetBuilder, PodBuilder, make_disruption_budget, make_pod
 
 READY = make_pod("web").label("app", "web").node("n1").phase("Running").condition("Ready", "True")
@@ -76,7 +76,7 @@ def test_a_budget_protects_only_the_pods_it_selects() -> None:
 
 def test_a_pod_with_two_budgets_cannot_be_evicted() -> None:
     store = make_store(READY, _budget(1, "one"), _budget(1, "two"))
-    with pytest.raises(ApiError, match="more than one PodDisruptionBudget") as refusal:
+    with pytest.raises(StatusError, match="more than one PodDisruptionBudget") as refusal:
         evict(store, "default/web")
     assert refusal.value.code == 500
 

@@ -18,7 +18,7 @@ from steersman.assembly import Failure, Scheduler, SchedulerOptions
 from steersman.client import RawObjects, WriteFence, http_extenders
 from steersman.clock import ManualClock
 from steersman.config import SchedulerConfiguration
-from steersman.embedded import ApiError, Pods, Store, feed
+from steersman.embedded import Pods, StatusError, Store, feed
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, error
 from steersman.rng import SeededRng
@@ -82,7 +82,7 @@ class Writer:
         meta = pod.pod.metadata
         try:
             self._pods.bind(meta.namespace, meta.name, meta.uid, node_name)
-        except ApiError as refusal:
+        except StatusError as refusal:
             return error(refusal.message)
         return None
 

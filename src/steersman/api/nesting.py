@@ -40,7 +40,7 @@ def pruned(text: bytes) -> bytes:
 
 
 def _cuts(text: bytes) -> Iterator[int]:
-    """In turn where a value begins that is too deep, and where it ends."""
+    """The places where a value that is too deep begins and where it ends, in turn."""
     # Of the same length; what is left of quotes begins and ends strings.
     symbols = np.frombuffer(_ESCAPED.sub(b"__", text), np.uint8)
     depth = quotes = 0

@@ -38,7 +38,7 @@ class UnknownField(NamedTuple):
 
     @property
     def hint(self) -> str | None:
-        """For the end of a message."""
+        """The field that may have been meant, as the end of a message."""
         return f'did you mean "{self.suggestion}"?' if self.suggestion else None
 
 

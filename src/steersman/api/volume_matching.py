@@ -106,7 +106,7 @@ def _selector_of(claim: PersistentVolumeClaim) -> Selector | None:
 
 @lru_cache(maxsize=4096)
 def exact_size(amount: Quantity) -> int:
-    """For comparisons: in the smallest unit that a quantity can be written in."""
+    """The size in the smallest unit that a quantity can be written in, for comparisons."""
     parsed = quantity.parse(amount)
     return parsed.unscaled * 10 ** (parsed.scale - quantity.NANO) if parsed.unscaled else 0
 

@@ -31,7 +31,7 @@ class Service(Object, frozen=True):
 
 
 class ReplicaSetStatus(Struct, frozen=True):
-    """Also that of a ReplicationController, which does not count terminating pods."""
+    """The status of a ReplicaSet, and of a ReplicationController, which does not count terminating pods."""
 
     replicas: Int32 = 0
     fully_labeled_replicas: Int32 = 0

@@ -19,7 +19,7 @@ from steersman.apiserver.catalog import Catalog
 from steersman.apiserver.field_problems import FieldProblem
 from steersman.apiserver.resources import SCALE, Resource, Subresource, status_of, storage_class
 from steersman.apiserver.scale import BUILT_IN_PATHS, ScalePaths
-from steersman.embedded import ApiError, Document, EventType, Store, delete
+from steersman.embedded import Document, EventType, StatusError, Store, delete
 from steersman.embedded.documents import typed
 
 Definition: Final = api.custom_kind(
@@ -157,7 +157,7 @@ class CustomResources:
         for key in [] if kind is None else list(self._store.objects(kind)):
             try:
                 delete(self._store, kind, key)  # type: ignore[arg-type]  # there are keys only of a kind
-            except ApiError:
+            except StatusError:
                 continue  # it has gone, or somebody holds it up
         self._release(name)
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from steersman.embedded.errors import ApiError, StatusCause
+from steersman.embedded.errors import StatusCause, StatusError
 
 _LONGEST_VALUE: Final = 1024
 
@@ -64,7 +64,7 @@ class FieldProblem(msgspec.Struct, frozen=True):
         return f"{self.field}: {self.body}"
 
 
-class InvalidObject(ApiError):
+class InvalidObject(StatusError):
     """An object with problems: 422, with a cause for each."""
 
     code = 422

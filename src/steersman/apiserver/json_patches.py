@@ -29,7 +29,7 @@ class _DoesNotApply(Exception):
 
 
 def json_patched(document: Document, operations: Any) -> Document:
-    """The document after all operations, or an `ApiError`; none of them is carried out by halves."""
+    """The document after all operations, or a `StatusError`; none of them is carried out by halves."""
     if not isinstance(operations, list) or not all(isinstance(operation, dict) for operation in operations):
         raise BadRequest("error decoding patch: a JSON patch is a list of operations, each an object")
     if len(operations) > MOST_OPERATIONS:

@@ -47,7 +47,7 @@ class Chunk(msgspec.Struct, frozen=True):
 
 
 def list_chunk(store: Store, resource: Resource, selection: Selection, query: Mapping[str, str]) -> Chunk:
-    """The objects that a request asks for; raises `RequestRefused` or `ApiError`."""
+    """The objects that a request asks for; raises `RequestRefused` or `StatusError`."""
     assert resource.stored_as is not None, "only what is stored can be listed"
     limit, version, start = _limit(query), list_version(store, resource, query), ""
     if token := query.get("continue", ""):

@@ -3,7 +3,7 @@
 
 The media type of the request says which kind it is. JSON patches are in `json_patches`, strategic merge patches in
 `strategic_merge_patches`; server-side apply, which comes as a PATCH as well, is in `server_side_apply`. Neither the document
-nor the patch is changed. Refusals are `ApiError`s with the codes and words of a kube-apiserver.
+nor the patch is changed. Refusals are `StatusError`s with the codes and words of a kube-apiserver.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NO_OBJECT: Final = "Invalid JSON Patch"
 
 
 def patched(media_type: str, document: Document, patch: Any, schema: FieldSchema | None) -> Document:
-    """The document after the patch. `schema` is that of a built-in kind, None for a custom resource. Raises `ApiError`."""
+    """The document after the patch. `schema` is that of a built-in kind, None for a custom resource. Raises `StatusError`."""
     accepted = CUSTOM_RESOURCE_PATCH_TYPES if schema is None else PATCH_TYPES
     if media_type not in accepted or media_type == APPLY_PATCH:
         raise UnsupportedMediaType(accepted)

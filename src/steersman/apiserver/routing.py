@@ -29,7 +29,7 @@ class RequestTarget(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Under which the store has the object."""
+        """The key under which the store has the object."""
         return f"{self.namespace}/{self.name}" if self.resource.namespaced else self.name
 
 

@@ -218,7 +218,7 @@ def _pieces(body: bytes) -> Iterable[bytes]:
 
 
 def _quoted(text: str) -> str:
-    """For a quoted string in a header: printable ASCII."""
+    """The text as part of a quoted string in a header: printable ASCII."""
     plain = "".join(letter if " " <= letter <= "~" else "?" for letter in text)
     return plain.replace("\\", "\\\\").replace('"', '\\"')
 

@@ -31,7 +31,7 @@ from steersman.apiserver.managed_fields import (
 )
 from steersman.apiserver.typed_documents import NotAsDeclared, compared, field_set, is_same, merged, without
 from steersman.embedded.documents import Document
-from steersman.embedded.errors import TOO_DEEP, ApiError, BadRequest, StatusCause
+from steersman.embedded.errors import TOO_DEEP, BadRequest, StatusCause, StatusError
 from steersman.errors import InputError
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -40,7 +40,7 @@ KUBECTL: Final = "kubectl"
 MOST_ANNOTATION_BYTES: Final = 256 * 1024
 
 
-class ApplyConflict(ApiError):
+class ApplyConflict(StatusError):
     """Others have set fields that an apply would change; `conflicts` has them by manager."""
 
     code = 409

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Refusals as clients of an API server get them: a `Status` object with code, reason, message, and details for programs.
 
-`RequestRefused` is raised anywhere below the HTTP server. `status_document` makes a `Status` of it, or of an `ApiError` of the
-embedded cluster, or of an `InputError` about a field.
+`RequestRefused` is raised anywhere below the HTTP server. `status_document` makes a `Status` of it, or of a `StatusError` of
+the embedded cluster, or of an `InputError` about a field.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from steersman.apiserver.resources import Resource
-from steersman.embedded import ApiError, Document, TooManyRequests
+from steersman.embedded import Document, StatusError, TooManyRequests
 from steersman.embedded.eviction import WOULD_VIOLATE
 from steersman.errors import InputError, SteersmanError
 
@@ -77,7 +77,7 @@ def status_document(error: Exception, resource: Resource | None = None, name: st
     """The `Status` of a refusal. What is no refusal is an internal error, whose text clients do not see."""
     if isinstance(error, RequestRefused):
         return failure(error.code, error.reason, error.message, error.details)
-    if isinstance(error, ApiError):
+    if isinstance(error, StatusError):
         return failure(error.code, error.reason, error.message, _details_of(error, resource, name))
     if isinstance(error, InputError):
         return failure(400, BAD_REQUEST, str(error))
@@ -96,7 +96,7 @@ def success(details: Mapping[str, Any]) -> Document:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
 
-def _details_of(error: ApiError, resource: Resource | None, name: str) -> Document:
+def _details_of(error: StatusError, resource: Resource | None, name: str) -> Document:
     if resource is None:
         return {}
     details: Document = {"name": name, "group": resource.group, "kind": resource.plural}

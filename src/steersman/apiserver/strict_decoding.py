@@ -95,7 +95,7 @@ def _known(value: Any, schema: FieldSchema | None) -> Any:
 
 
 def _type_problems(value: Any, schema: FieldSchema, path: str, struct: str) -> Iterator[str]:
-    """In the order of the document. `struct` is the Go type that has the field."""
+    """Fields of a wrong type, in the order of the document. `struct` is the Go type that has the field."""
     if schema.preserves_unknown_fields:
         return
     found = json_type(value)

@@ -19,7 +19,7 @@ from steersman.apiserver.media_types import MediaType
 from steersman.apiserver.resources import Resource
 from steersman.apiserver.selection import Selection
 from steersman.apiserver.statuses import bad_request, invalid, status_document
-from steersman.embedded import ADDED, BOOKMARK, DELETED, MODIFIED, ApiError, Commit, Document, EventType, Store
+from steersman.embedded import ADDED, BOOKMARK, DELETED, MODIFIED, Commit, Document, EventType, StatusError, Store
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 BOOKMARK_SECONDS: Final = 60.0
@@ -128,7 +128,7 @@ class WatchStream:
         return self._position
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Until the timeout of the watch. A watch that has fallen behind ends with an error of its own."""
+        """The lines of the watch, until its timeout. A watch that has fallen behind ends with an error of its own."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._request.seconds
         if self._request.since is None:
@@ -138,7 +138,7 @@ class WatchStream:
         while (now := loop.time()) < deadline:
             try:
                 piece, is_more = self._next_piece()
-            except ApiError as expired:
+            except StatusError as expired:
                 yield _error_line(expired)
                 return
             if piece:
@@ -227,5 +227,5 @@ def with_version(document: Document, version: int) -> Document:
     return {**document, "metadata": {**(document.get("metadata") or {}), "resourceVersion": str(version)}}
 
 
-def _error_line(error: ApiError) -> bytes:
+def _error_line(error: StatusError) -> bytes:
     return msgspec.json.encode({"type": "ERROR", "object": status_document(error)}) + b"\n"

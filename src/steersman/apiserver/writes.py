@@ -73,7 +73,7 @@ class Writer:
     # -- creating ----------------------------------------------------------------------------------------------------
 
     def create(self, target: RequestTarget, document: Document, options: WriteOptions, warnings: list[str]) -> Document:
-        """The object as it is stored, in the version of the client; raises `RequestRefused` or `ApiError`."""
+        """The object as it is stored, in the version of the client; raises `RequestRefused` or `StatusError`."""
         resource = target.resource
         document = incoming.identified(target, document)
         self._check_namespace(target)

@@ -192,12 +192,12 @@ async def _priorities_of(extender: Extender, pod: PodInfo, nodes: Sequence[api.N
 
 
 def _wrapped(score: int) -> int:
-    """As a 64-bit integer that overflows silently, which scores from outside can do upstream."""
+    """The score as a 64-bit integer that overflows silently, which scores from outside can do upstream."""
     return (score + 2**63) % 2**64 - 2**63
 
 
 def _merged(statuses: NodeStatuses, refused: Mapping[str, Status]) -> NodeStatuses:
-    """With what extenders said of nodes that the plugins had nothing against."""
+    """The plugins' statuses, with those that extenders gave to nodes which no plugin rejected."""
     groups = {status: list(names) for status, names in statuses.groups.items()}
     rejected = {name for names in groups.values() for name in names}
     for name, status in refused.items():

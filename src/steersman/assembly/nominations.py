@@ -23,7 +23,7 @@ class NominatedPods:
         self._nominations = Nominations(table)
 
     def all(self) -> Nominations:
-        """As they are now. Usually there are none, and this costs next to nothing."""
+        """The nominated pods of all nodes, as they are now. Usually there are none, and this costs next to nothing."""
         nominator = self._queue.nominator
         if nominator.changed_nodes:
             for name in nominator.take_changed_nodes():

@@ -49,8 +49,8 @@ class _Attempt(msgspec.Struct, eq=False):
 
 
 class PostponedAttempts:
-    """Of one scheduler. `waits` says whether a pod still wants a node; `end` ends an attempt whose pod does not, `fail` one
-    that was given up, and `wake` tells the driver that an attempt can go on."""
+    """The postponed attempts of one scheduler. `waits` says whether a pod still wants a node; `end` ends an attempt whose pod
+    does not, `fail` one that was given up, and `wake` tells the driver that an attempt can go on."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class PostponedAttempts:
         self.resumed.pop(uid, None)
 
     async def run(self, act: Act = at_once) -> None:
-        """Until it is cancelled; what waits then has ended."""
+        """Goes on with attempts until it is cancelled; what waits then has ended."""
         try:
             while True:
                 await self._added.wait()

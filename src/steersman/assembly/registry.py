@@ -72,7 +72,7 @@ class SchedulerKinds(msgspec.Struct, frozen=True):
 def kinds_of_scheduler(
     configuration: SchedulerConfiguration, gates: FeatureGates, registry: Registry
 ) -> SchedulerKinds:
-    """Of a scheduler that has not been made. PluginError for a kind that is unusable."""
+    """The kinds of a scheduler that has not been made. PluginError for a kind that is unusable."""
     effective = build(configuration, capabilities_of(registry), gates).profiles
     watched = with_custom(kinds_of_configuration(effective, registry))
     return SchedulerKinds(watched, reads_of_configuration(effective, registry))

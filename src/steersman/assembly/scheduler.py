@@ -114,7 +114,7 @@ class Preview(NamedTuple):
 
 @copied_attributes(pods=shallow)
 class Scheduler:
-    """See the module's text."""
+    """Queue, cache, profiles and cycle of one scheduler; a host drives it by `schedule_one` or `schedule_some`."""
 
     def __init__(
         self,

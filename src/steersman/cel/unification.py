@@ -21,7 +21,7 @@ _CONTAINING: Final = _PARAMETRIC | {TypeKind.TYPE}
 
 def assignable(known: Substitution, left: Sequence[Type], right: Sequence[Type]) -> bool:
     """Whether every type on the left fits the one on the right; `known` then has what type variables stand for."""
-    trial = _Trial(known)
+    trial = _TentativeSubstitution(known)
     if not _all_fit(trial, left, right):
         return False
     known.update(trial.found)
@@ -33,7 +33,7 @@ def is_ground(type_: Type) -> bool:
     return type_.kind is not TypeKind.TYPE_PARAM and all(map(is_ground, type_.params))
 
 
-class _Trial:
+class _TentativeSubstitution:
     """A substitution, and what would be added to it."""
 
     __slots__ = ("_known", "found")
@@ -66,11 +66,11 @@ def substitute(known: Substitution, type_: Type, *, free_to_dyn: bool) -> Type:
     return Type(type_.kind, type_.name, params)
 
 
-def _all_fit(known: _Trial, left: Sequence[Type], right: Sequence[Type]) -> bool:
+def _all_fit(known: _TentativeSubstitution, left: Sequence[Type], right: Sequence[Type]) -> bool:
     return len(left) == len(right) and all(_fits(known, one, other) for one, other in zip(left, right, strict=True))
 
 
-def _fits(known: _Trial, left: Type, right: Type) -> bool:
+def _fits(known: _TentativeSubstitution, left: Type, right: Type) -> bool:
     if right.kind is TypeKind.TYPE_PARAM:
         valid, bound = _bind(known, left, right)
         if valid or bound:
@@ -89,7 +89,7 @@ def _fits(known: _Trial, left: Type, right: Type) -> bool:
     return left == right
 
 
-def _bind(known: _Trial, type_: Type, variable: Type) -> tuple[bool, bool]:
+def _bind(known: _TentativeSubstitution, type_: Type, variable: Type) -> tuple[bool, bool]:
     """Whether the variable may stand for the type, and whether it already stood for something."""
     if type_ == variable:
         return True, True
@@ -121,7 +121,7 @@ def _is_as_general(left: Type, right: Type) -> bool:
     return left.kind is TypeKind.TYPE or left == right
 
 
-def _does_not_occur(known: _Trial, variable: Type, within: Type) -> bool:
+def _does_not_occur(known: _TentativeSubstitution, variable: Type, within: Type) -> bool:
     if variable == within:
         return False
     if within.kind is TypeKind.TYPE_PARAM:

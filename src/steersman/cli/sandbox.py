@@ -119,7 +119,7 @@ def sandbox(**given: Any) -> None:
 
 
 async def _serve(options: SandboxOptions, opens_page: bool) -> None:
-    """Until SIGINT or SIGTERM."""
+    """Serves the sandbox until SIGINT or SIGTERM."""
     from steersman.app.process import ENDING, raise_open_files, signals_handled
     from steersman.sandbox import running_sandbox
 

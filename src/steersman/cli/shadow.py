@@ -166,7 +166,7 @@ async def _follow(
     screen: ShadowScreen,
     writer: DifferenceWriter | None,
 ) -> ShadowSummary:
-    """Until SIGINT or SIGTERM, or what the options say."""
+    """Follows the cluster until SIGINT or SIGTERM, or as long as the options say."""
     from steersman.app.process import ENDING, signals_handled
     from steersman.client import Timing, http_transport
     from steersman.shadow import Shadow

@@ -22,7 +22,7 @@ SEVERAL: Final = "%d events about pods of namespace %s are dropped, the last abo
 
 
 class _Refusals(msgspec.Struct):
-    """Of one namespace and one kind."""
+    """Refused events of one namespace and one kind of refusal."""
 
     count: int = 0
     pod: str = ""

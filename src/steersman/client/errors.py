@@ -17,7 +17,7 @@ _INTERNAL: Final = 500
 
 
 class ClientError(SteersmanError):
-    """Base of all of them."""
+    """Base of all errors between the client and an API server."""
 
 
 class ConnectionFailed(ClientError):

@@ -60,7 +60,7 @@ def trouble_with(server: str, failure: SteersmanError) -> Trouble | None:
 
 
 class FailureLog:
-    """Of one server. Threads may share it."""
+    """The log of failures of one API server. Threads may share it."""
 
     def __init__(self, clock: Clock, server: str) -> None:
         self._clock = clock

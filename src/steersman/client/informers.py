@@ -78,7 +78,7 @@ class Informers:
         return [obj for reflector in self.reflectors for obj in reflector.objects.values()]
 
     def not_synced(self) -> list[Reflector[Any]]:
-        """Whom everybody waits for; each says what went wrong."""
+        """The reflectors that everybody waits for; each says what went wrong."""
         return [reflector for reflector in self.reflectors if not reflector.has_synced]
 
     async def run(self) -> None:

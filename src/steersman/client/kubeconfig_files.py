@@ -145,7 +145,7 @@ class KubeconfigEntry(msgspec.Struct, Generic[T], frozen=True):
             raise self.error(f"is not base64: {cause}", part) from cause
 
     def error(self, message: str, part: str = "", *, value: str | None = None, hint: str | None = None) -> InputError:
-        """About a part of the entry."""
+        """An error about a part of the entry."""
         place = f"{self.field}.{part}" if part else self.field
         return InputError(message, file=str(self.file), field=place, value=value, hint=hint)
 

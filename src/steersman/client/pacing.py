@@ -65,7 +65,7 @@ class Backoff:
         self._last = timing.clock.monotonic()
 
     async def pause(self, at_least: float | None = None) -> None:
-        """After one more failure; `at_least` is what the server asked for."""
+        """Waits after one more failure; `at_least` is what the server asked for."""
         await self._timing.sleep(max(self.next(), at_least or 0.0))
 
     def next(self) -> float:

@@ -45,7 +45,7 @@ class ApiServerReader:
     def __init__(self, transport: Transport, timing: Timing) -> None:
         self._transport = transport
         self._timing = timing
-        self._served: dict[str, tuple[_Resource, ...]] = {}
+        self._served: dict[str, tuple[ApiResource, ...]] = {}
 
     async def get(self, kind: type[T], name: str, namespace: str = "") -> T | None:
         body = await self._body(kind, name, namespace)
@@ -125,7 +125,7 @@ class ApiServerReader:
     # -- discovery ---------------------------------------------------------------------------------------------------
 
     async def _kind(self, api_version: str, name: str) -> type[api.Object]:
-        """By its kind or its plural."""
+        """The served kind, found by its kind or its plural."""
         found = _named(self._served.get(api_version, ()), name)
         if found is None:
             self._served[api_version] = await self._resources(api_version)
@@ -134,16 +134,16 @@ class ApiServerReader:
             raise ApiReadError(UNKNOWN.format(f"{name} of {api_version}"), _NOT_FOUND)
         return api.custom_kind(api_version, found.kind, found.name, namespaced=found.namespaced)
 
-    async def _resources(self, api_version: str) -> tuple[_Resource, ...]:
+    async def _resources(self, api_version: str) -> tuple[ApiResource, ...]:
         path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         answer = await _told(f"discover {api_version}", self._ask(path))
         try:
-            return decode_foreign(answer.body, _Resources, path).resources
+            return decode_foreign(answer.body, ApiResourceList, path).resources
         except ClientError as cause:
             raise ApiReadError(str(cause)) from cause
 
 
-class _Resource(msgspec.Struct, frozen=True):
+class ApiResource(msgspec.Struct, frozen=True):
     """A resource of an API version; `name` is its plural, with a slash for a subresource."""
 
     name: str = ""
@@ -151,11 +151,13 @@ class _Resource(msgspec.Struct, frozen=True):
     namespaced: bool = False
 
 
-class _Resources(msgspec.Struct, frozen=True):
-    resources: tuple[_Resource, ...] = ()
+class ApiResourceList(msgspec.Struct, frozen=True):
+    """The answer to `/apis/GROUP/VERSION`: the resources that the server has of it."""
+
+    resources: tuple[ApiResource, ...] = ()
 
 
-def _named(resources: Sequence[_Resource], name: str) -> _Resource | None:
+def _named(resources: Sequence[ApiResource], name: str) -> ApiResource | None:
     main = (resource for resource in resources if "/" not in resource.name)
     return next((resource for resource in main if name in (resource.kind, resource.name)), None)
 
@@ -170,7 +172,7 @@ def _readable(raw: msgspec.Raw, kind: type[T]) -> T | None:
 
 
 def _document(text: bytes | msgspec.Raw, kind: type[api.Object]) -> dict[str, Any]:
-    """With `apiVersion` and `kind`, which the items of a list do not have."""
+    """The object as a document with `apiVersion` and `kind`, which the items of a list do not have."""
     try:
         content = codec.convert(codec.plain(text), dict[str, Any])
     except InputError as cause:

@@ -155,12 +155,12 @@ class SetAside:
             logger.info("%s %s is not set aside any more", kind, key)
 
     def keep_only(self, kind: str, keys: Container[str]) -> None:
-        """After a list: objects with other keys are gone."""
+        """Forgets the objects with other keys, which a list has shown to be gone."""
         for key in [key for key in self._by_kind.get(kind, ()) if key not in keys]:
             self.discard(kind, key)
 
     def objects(self) -> Sequence[SetAsideObject]:
-        """All of them, by kind, then by key."""
+        """The objects that are set aside, by kind, then by key."""
         kinds = sorted(self._by_kind.items())
         return [entry for _, entries in kinds for _, entry in sorted(entries.items())]
 

@@ -147,7 +147,7 @@ class ScenarioReplay:
         self._setting.nominate(self._pods[index], node)
 
     def _show_nomination(self, name: str, node: str) -> None:
-        """In the pod's status; pods that get no cycle are not looked at."""
+        """Writes the nomination into the pod's status; pods that get no cycle are not looked at."""
         for index, pod in enumerate(self._pods):
             if api.key(pod) == name:
                 status = msgspec.structs.replace(pod.status, nominated_node_name=node)

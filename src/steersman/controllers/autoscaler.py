@@ -42,7 +42,7 @@ from steersman.controllers.replica_proposals import (
     metric_name,
     propose,
 )
-from steersman.embedded import ApiError, EventType
+from steersman.embedded import EventType, StatusError
 from steersman.errors import InputError
 
 SYNC_SECONDS: Final = 15.0
@@ -186,7 +186,7 @@ class _Look:
     ) -> None:
         try:
             self._store.update(_scaled(target, desired))
-        except ApiError as refusal:
+        except StatusError as refusal:
             self._warn("FailedRescale", f"New size: {desired}; reason: {reason}; error: {refusal.message}")
             message = f"the HPA controller was unable to update the target scale: {refusal.message}"
             self._set(ABLE_TO_SCALE, "False", "FailedUpdateScale", message)

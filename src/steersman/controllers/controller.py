@@ -18,7 +18,7 @@ from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from steersman.api import Object, OwnerReference
-from steersman.embedded import ApiError, Store, Timers
+from steersman.embedded import StatusError, Store, Timers
 from steersman.internal_errors import InternalErrors
 
 FIRST_RETRY_SECONDS: Final = 0.005
@@ -74,7 +74,7 @@ class Controller(ABC):
     @abstractmethod
     def reconcile(self, key: str) -> None:
         """Makes the cluster what the object asks for, as far as it can now; the object may be gone. May be called at any
-        time and does nothing when nothing is to be done. An `ApiError` that it raises leads to another try."""
+        time and does nothing when nothing is to be done. A `StatusError` that it raises leads to another try."""
 
     def enqueue(self, key: str) -> None:
         """Has the key reconciled at the present moment, after what happens now."""
@@ -109,7 +109,7 @@ class Controller(ABC):
             self.enqueue(key)
 
     def _reconcile_all(self) -> None:
-        """Until somebody else is to have a turn; what is left then comes first in the next one."""
+        """Reconciles until somebody else is to have a turn; what is left then comes first in the next one."""
         self._is_due = False
         waiting, self._waiting = self._waiting, {}
         while waiting:
@@ -124,7 +124,7 @@ class Controller(ABC):
     def _reconcile_one(self, name: str) -> None:
         try:
             self.reconcile(name)
-        except ApiError as refusal:
+        except StatusError as refusal:
             logger.debug("%s controller: %s: %s", self.NAME, name, refusal.message)
             self._retry(name)
         except Exception as error:

@@ -16,7 +16,7 @@ import msgspec
 from steersman.api import CronJob, Job, JobCondition, Object, ObjectReference, codec, key, timestamps
 from steersman.controllers.controller import Cluster, Controller, controller_of, controller_reference, owned_key
 from steersman.controllers.cron_schedule import CronSchedule, parse_schedule
-from steersman.embedded import AlreadyExists, ApiError, EventType, Invalid, NotFound, delete
+from steersman.embedded import AlreadyExists, EventType, Invalid, NotFound, StatusError, delete
 from steersman.errors import InputError
 
 NEXT_RUN_SECONDS: Final = 0.1
@@ -89,11 +89,11 @@ class CronJobController(Controller):
         jobs = [job for job in found if job is not None]
         cron_job = self._delete_old(cron_job, jobs)
         cron_job = self._with_finished(cron_job, jobs)
-        trouble: ApiError | None = None
+        trouble: StatusError | None = None
         if cron_job.metadata.deletion_timestamp is None and not cron_job.spec.suspend:
             try:
                 cron_job = self._run_due(cron_job)
-            except ApiError as refusal:
+            except StatusError as refusal:
                 trouble = refusal
         current = self.store.find(CronJob, name)
         if current is not None and current.status != cron_job.status:
@@ -118,7 +118,7 @@ class CronJobController(Controller):
     def _delete_job(self, cron_job: CronJob, job: Job) -> CronJob:
         try:
             delete(self.store, Job, key(job), propagation="Background", uid=job.metadata.uid)
-        except ApiError as refusal:
+        except StatusError as refusal:
             self._record(cron_job, "FailedDelete", f"Deleted job: {refusal.message}", is_warning=True)
             return cron_job
         self._record(cron_job, "SuccessfulDelete", f"Deleted job {job.metadata.name}")
@@ -209,7 +209,7 @@ class CronJobController(Controller):
             owner = controller_of(job)
             if owner is None or owner.uid != cron_job.metadata.uid or _is_listed(cron_job, job.metadata.uid):
                 return cron_job
-        except ApiError as refusal:
+        except StatusError as refusal:
             self._record(cron_job, "FailedCreate", f"Error creating job: {refusal.message}", is_warning=True)
             raise
         active = (*cron_job.status.active, _reference(job))

@@ -50,7 +50,7 @@ class _Bounds(NamedTuple):
 _FIELDS: Final = (_Bounds(0, 59), _Bounds(0, 23), _Bounds(1, 31), _Bounds(1, 12, _MONTHS), _Bounds(0, 6, _DAYS))
 
 
-class _Field(NamedTuple):
+class _CronField(NamedTuple):
     values: frozenset[int]
     #: Written as a star, which restricts nothing.
     is_star: bool
@@ -59,11 +59,11 @@ class _Field(NamedTuple):
 class CronSchedule(NamedTuple):
     """When something is to happen; `every` seconds if that is not 0, else by the fields, in the zone."""
 
-    minute: _Field
-    hour: _Field
-    day_of_month: _Field
-    month: _Field
-    day_of_week: _Field
+    minute: _CronField
+    hour: _CronField
+    day_of_month: _CronField
+    month: _CronField
+    day_of_week: _CronField
     zone: tzinfo = UTC
     every: int = 0
 
@@ -142,12 +142,12 @@ def _zone(name: str) -> tzinfo:
         raise InputError(f"provided bad location {name}: unknown time zone {name}") from error
 
 
-def _parsed_field(text: str, bounds: _Bounds) -> _Field:
+def _parsed_field(text: str, bounds: _Bounds) -> _CronField:
     ranges = [_range(part, bounds) for part in text.split(",") if part]
-    return _Field(frozenset().union(*(known.values for known in ranges)), any(known.is_star for known in ranges))
+    return _CronField(frozenset().union(*(known.values for known in ranges)), any(known.is_star for known in ranges))
 
 
-def _range(text: str, bounds: _Bounds) -> _Field:
+def _range(text: str, bounds: _Bounds) -> _CronField:
     limits, *steps = text.split("/")
     low, *high = limits.split("-")
     is_star = low in ("*", "?")
@@ -165,7 +165,7 @@ def _range(text: str, bounds: _Bounds) -> _Field:
         raise InputError(f"beginning of range ({first}) beyond end of range ({last}): {text}")
     if not step:
         raise InputError(f"step of range should be a positive number: {text}")
-    return _Field(frozenset(range(first, last + 1, step)), is_star and step == 1)
+    return _CronField(frozenset(range(first, last + 1, step)), is_star and step == 1)
 
 
 def _limits(low: str, high: list[str], text: str, bounds: _Bounds) -> tuple[int, int]:

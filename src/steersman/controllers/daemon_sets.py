@@ -37,7 +37,7 @@ from steersman.controllers.pod_owner import PodOwnerController
 from steersman.controllers.pod_states import is_ready, scaled
 from steersman.controllers.pod_template import PodMaker
 from steersman.controllers.revisions import REVISION_LABEL, RevisionHistory
-from steersman.embedded import ApiError, EventType, NamespaceTerminating, NotFound
+from steersman.embedded import EventType, NamespaceTerminating, NotFound, StatusError
 
 BURST_REPLICAS: Final = 250
 """So many pods are made, or deleted, at a time; then others get their turn."""
@@ -144,7 +144,7 @@ class DaemonSetController(PodOwnerController[DaemonSet]):
         count.dirty.update(dict.fromkeys(self._nodes))
         return count
 
-    def _work(self, daemon_set: DaemonSet, count: DaemonCount) -> ApiError | None:
+    def _work(self, daemon_set: DaemonSet, count: DaemonCount) -> StatusError | None:
         """Does what is to be done on nodes where something changed, and the next step of an update."""
         now = self.store.clock.now()
         changed = [*count.dirty, *count.due(now)]
@@ -288,7 +288,7 @@ class DaemonSetController(PodOwnerController[DaemonSet]):
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
-    def _do(self, daemon_set: DaemonSet, count: DaemonCount, work: Work) -> ApiError | None:
+    def _do(self, daemon_set: DaemonSet, count: DaemonCount, work: Work) -> StatusError | None:
         """Makes and deletes pods, as many as go at a time; the first refusal, if any."""
         failure = None
         if work.nodes:
@@ -301,8 +301,8 @@ class DaemonSetController(PodOwnerController[DaemonSet]):
             self.enqueue(key(daemon_set))
         return failure
 
-    def _create(self, daemon_set: DaemonSet, count: DaemonCount, nodes: list[str]) -> ApiError | None:
-        """In growing batches that end with the first that is refused something."""
+    def _create(self, daemon_set: DaemonSet, count: DaemonCount, nodes: list[str]) -> StatusError | None:
+        """Creates pods in growing batches that end with the first that is refused something."""
         maker = self.templates.pod_maker(daemon_set.spec.template, daemon_set)
         labels = {**maker.metadata.labels, REVISION_LABEL: count.digest}
         if count.generation:
@@ -321,7 +321,7 @@ class DaemonSetController(PodOwnerController[DaemonSet]):
             position, batch = position + batch, 2 * batch
         return None
 
-    def _create_on(self, daemon_set: DaemonSet, maker: PodMaker, pattern: Pod, node: str) -> ApiError | None:
+    def _create_on(self, daemon_set: DaemonSet, maker: PodMaker, pattern: Pod, node: str) -> StatusError | None:
         spec = _replace(pattern.spec, affinity=pinned(pattern.spec.affinity, node))
         pod, fields = _replace(pattern, spec=spec), {}
         if self.store.keeps_documents:
@@ -332,18 +332,18 @@ class DaemonSetController(PodOwnerController[DaemonSet]):
             made = maker.create_as(pod, **fields)
         except NamespaceTerminating:
             return None
-        except ApiError as refusal:
+        except StatusError as refusal:
             self.cluster.record(daemon_set, "FailedCreate", f"Error creating: {refusal.message}", is_warning=True)
             return refusal
         self.cluster.record(daemon_set, "SuccessfulCreate", f"Created pod: {made.metadata.name}")
         return None
 
-    def _delete(self, daemon_set: DaemonSet, pod: Pod) -> ApiError | None:
+    def _delete(self, daemon_set: DaemonSet, pod: Pod) -> StatusError | None:
         try:
             self.pods.delete(key(pod), grace_period_seconds=None)
         except NotFound:
             return None
-        except ApiError as refusal:
+        except StatusError as refusal:
             self.cluster.record(daemon_set, "FailedDelete", f"Error deleting: {refusal.message}", is_warning=True)
             return refusal
         self.cluster.record(daemon_set, "SuccessfulDelete", f"Deleted pod: {pod.metadata.name}")

@@ -20,7 +20,7 @@ from steersman.controllers.controller import (
 from steersman.controllers.deployment_status import wanted, wanted_in_all
 from steersman.controllers.owned_pods import owned_pods
 from steersman.controllers.pod_states import TERMINAL_PHASES
-from steersman.embedded import AlreadyExists, ApiError, NotFound
+from steersman.embedded import AlreadyExists, NotFound, StatusError
 
 if TYPE_CHECKING:
     from steersman.controllers.deployments import DeploymentController
@@ -85,7 +85,7 @@ class DeploymentRollout:
         self._write(self._newest.metadata.annotations.get(revisions.REVISION, ""), conditions)
 
     def _make_newest(self) -> None:
-        """Makes the ReplicaSet for the template if it does not exist; raises `ApiError` if that is refused."""
+        """Makes the ReplicaSet for the template if it does not exist; raises `StatusError` if that is refused."""
         self._find_newest()
         if self._newest is not None:
             return
@@ -98,7 +98,7 @@ class DeploymentRollout:
             self._newest = self._store.create(made)
         except AlreadyExists:
             self._newest, is_new = self._existing(made), False
-        except ApiError as refusal:
+        except StatusError as refusal:
             self._tell_of_refusal(made, refusal)
             raise
         name, conditions = self._newest.metadata.name, self._deployment.status.conditions
@@ -121,7 +121,7 @@ class DeploymentRollout:
         self._deployment = self._store.update_status(_replace(self._deployment, status=counted))
         raise AlreadyExists(ReplicaSet, key(made))
 
-    def _tell_of_refusal(self, made: ReplicaSet, refusal: ApiError) -> None:
+    def _tell_of_refusal(self, made: ReplicaSet, refusal: StatusError) -> None:
         message = f'Failed to create new replica set "{made.metadata.name}": {refusal.message}'
         if status.has_progress_deadline(self._deployment):
             conditions = self._with_progress("False", status.REPLICA_SET_CREATE_ERROR, message)

@@ -14,7 +14,7 @@ import msgspec
 from steersman.api import Job, Pod
 from steersman.controllers.job_indexes import COMPLETION_INDEX
 from steersman.controllers.job_policies import index_failure_annotations
-from steersman.embedded import ApiError, NamespaceTerminating
+from steersman.embedded import NamespaceTerminating, StatusError
 from steersman.embedded.finalizers import JOB_TRACKING
 
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ class JobPodFactory:
         #: How many pods were made.
         self.made = 0
         #: The latest refusal of a pod.
-        self.refusal: ApiError | None = None
+        self.refusal: StatusError | None = None
 
     def make(self, count: int, indexes: Sequence[int] | None) -> None:
         """Makes so many pods, those of an indexed job with these indexes. In growing batches, so that a quota that is used up
         does not lead to hundreds of refusals."""
         try:
             maker = self._controller.pod_maker(self._job)
-        except ApiError as refusal:
+        except StatusError as refusal:
             self._refuse(refusal)
             return
         pod = Pod(
@@ -72,7 +72,7 @@ class JobPodFactory:
             made = maker.create_as(pod, **fields)
         except NamespaceTerminating:
             return
-        except ApiError as refusal:
+        except StatusError as refusal:
             self._refuse(refusal)
             return
         self.made += 1
@@ -89,7 +89,7 @@ class JobPodFactory:
         labels = {**meta.labels, **number}
         return _replace(pod, metadata=_replace(meta, annotations=annotations, labels=labels, generate_name=prefix))
 
-    def _refuse(self, refusal: ApiError) -> None:
+    def _refuse(self, refusal: StatusError) -> None:
         message = f"Error creating: {refusal.message}"
         self._controller.cluster.record(self._job, "FailedCreate", message, is_warning=True)
         self.refusal = refusal

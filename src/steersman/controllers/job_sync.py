@@ -43,7 +43,7 @@ from steersman.controllers.job_status import (
     JobStatusDraft,
 )
 from steersman.controllers.pod_states import is_active, is_ready, is_terminating
-from steersman.embedded import ApiError, NotFound
+from steersman.embedded import NotFound, StatusError
 from steersman.embedded.finalizers import JOB_TRACKING
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class JobSync:
         self._succeeded = 0
         self._failed = 0
         self._backoff = JobBackoff()
-        self._trouble: ApiError | None = None
+        self._trouble: StatusError | None = None
 
     @property
     def _job(self) -> Job:
@@ -300,7 +300,7 @@ class JobSync:
             record(self._job, "SuccessfulDelete", f"Deleted pod: {name}")
         except NotFound:
             pass
-        except ApiError as refusal:
+        except StatusError as refusal:
             record(self._job, "FailedDelete", f"Error deleting: {refusal.message}", is_warning=True)
             self._trouble = refusal
             return False

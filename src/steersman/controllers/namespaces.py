@@ -11,7 +11,7 @@ import msgspec
 
 from steersman.api import Condition, Namespace, Object, Pod
 from steersman.controllers.controller import Cluster, Controller, group
-from steersman.embedded import ApiError, EventType, NotFound, delete
+from steersman.embedded import EventType, NotFound, StatusError, delete
 from steersman.embedded.finalizers import KUBERNETES
 from steersman.embedded.pods import with_condition
 
@@ -104,7 +104,7 @@ class NamespaceController(Controller):
             delete(self.store, kind, key, propagation="Background")
         except NotFound:
             return
-        except ApiError as refusal:
+        except StatusError as refusal:
             troubles.append(refusal.message)
 
     def _write_conditions(self, name: str, troubles: list[str], left: Sequence[Object]) -> None:

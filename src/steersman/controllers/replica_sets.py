@@ -28,7 +28,7 @@ from steersman.controllers.owned_pods import compiled_selector
 from steersman.controllers.pod_owner import PodOwnerController
 from steersman.controllers.pod_states import available_at, is_active, is_ready, is_terminating
 from steersman.controllers.pod_template import PodMaker
-from steersman.embedded import ApiError, NamespaceTerminating, NotFound
+from steersman.embedded import NamespaceTerminating, NotFound, StatusError
 from steersman.graph_copy import GraphCopy, copied_attributes, copied_by, emptied
 from steersman.grouped_dict import GroupedDict
 
@@ -179,7 +179,7 @@ class ReplicaSetController(PodOwnerController[Replicated]):
         if owner.metadata.deletion_timestamp is None:
             self._claim(owner)
         count = self._count(owner)
-        failure: ApiError | None = None
+        failure: StatusError | None = None
         missing = (owner.spec.replicas or 0) - count.active
         if missing and owner.metadata.deletion_timestamp is None:
             failure = self._create(owner, missing) if missing > 0 else self._delete(owner, -missing)
@@ -206,12 +206,12 @@ class ReplicaSetController(PodOwnerController[Replicated]):
         pods = list(self.owned.of(owner.metadata.uid).values())
         self.release(owner, [pod for pod in pods if is_active(pod) and not selector.matches(pod.metadata.labels)])
 
-    def _create(self, owner: Replicated, missing: int) -> ApiError | None:
+    def _create(self, owner: Replicated, missing: int) -> StatusError | None:
         """Makes pods, in growing batches that end with the first that is refused something; the refusal, if any."""
         left, batch = min(missing, BURST_REPLICAS), 1
         try:
             maker = self._maker(owner)
-        except ApiError as refusal:
+        except StatusError as refusal:
             return self._refused(owner, refusal)
         while left:
             made, failure = self._create_batch(owner, maker, batch)
@@ -224,9 +224,9 @@ class ReplicaSetController(PodOwnerController[Replicated]):
             batch = min(2 * batch, left)
         return None
 
-    def _create_batch(self, owner: Replicated, maker: PodMaker, size: int) -> tuple[int, ApiError | None]:
+    def _create_batch(self, owner: Replicated, maker: PodMaker, size: int) -> tuple[int, StatusError | None]:
         """How many it tried to make before others should have a turn, and the first refusal."""
-        failure: ApiError | None = None
+        failure: StatusError | None = None
         for made in range(1, size + 1):
             refusal = self._create_one(owner, maker)
             failure = failure or refusal
@@ -234,17 +234,17 @@ class ReplicaSetController(PodOwnerController[Replicated]):
                 return made, failure
         return size, failure
 
-    def _create_one(self, owner: Replicated, maker: PodMaker) -> ApiError | None:
+    def _create_one(self, owner: Replicated, maker: PodMaker) -> StatusError | None:
         try:
             pod = maker.create()
         except NamespaceTerminating:
             return None
-        except ApiError as refusal:
+        except StatusError as refusal:
             return self._refused(owner, refusal)
         self.cluster.record(owner, SUCCESSFUL_CREATE, f"Created pod: {pod.metadata.name}")
         return None
 
-    def _refused(self, owner: Replicated, refusal: ApiError) -> ApiError:
+    def _refused(self, owner: Replicated, refusal: StatusError) -> StatusError:
         self.cluster.record(owner, FAILED_CREATE, f"Error creating: {refusal.message}", is_warning=True)
         return refusal
 
@@ -255,15 +255,15 @@ class ReplicaSetController(PodOwnerController[Replicated]):
             maker = self._makers[owner.metadata.uid] = self.templates.pod_maker(template, owner)
         return maker
 
-    def _delete(self, owner: Replicated, surplus: int) -> ApiError | None:
+    def _delete(self, owner: Replicated, surplus: int) -> StatusError | None:
         active = [pod for pod in self.owned.of(owner.metadata.uid).values() if is_active(pod)]
-        failure: ApiError | None = None
+        failure: StatusError | None = None
         for pod in first_to_go(active, self._family(owner), surplus, self.store.clock.now()):
             try:
                 self.pods.delete(key(pod), grace_period_seconds=None)
             except NotFound:
                 continue
-            except ApiError as refusal:
+            except StatusError as refusal:
                 self.cluster.record(owner, FAILED_DELETE, f"Error deleting: {refusal.message}", is_warning=True)
                 failure = failure or refusal
                 continue
@@ -283,7 +283,7 @@ class ReplicaSetController(PodOwnerController[Replicated]):
             if sibling is not None:
                 yield from self.owned.of(sibling.metadata.uid).values()
 
-    def _write_status(self, owner: Replicated, count: ReplicaCount, missing: int, failure: ApiError | None) -> None:
+    def _write_status(self, owner: Replicated, count: ReplicaCount, missing: int, failure: StatusError | None) -> None:
         now = self.store.clock.now()
         template = owner.spec.template or {}
         labels = (template.get("metadata") or {}).get("labels") or {}
@@ -302,7 +302,7 @@ class ReplicaSetController(PodOwnerController[Replicated]):
         if moment is not None:
             self.enqueue_after(key(owner), moment - now)
 
-    def _conditions(self, owner: Replicated, missing: int, failure: ApiError | None) -> tuple[Condition, ...]:
+    def _conditions(self, owner: Replicated, missing: int, failure: StatusError | None) -> tuple[Condition, ...]:
         present = owner.status.conditions
         has_failed = any(condition.type == REPLICA_FAILURE for condition in present)
         if failure is None:

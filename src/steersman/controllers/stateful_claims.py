@@ -21,7 +21,7 @@ from steersman.api import (
     codec,
 )
 from steersman.controllers.controller import Cluster, controller_reference
-from steersman.embedded import ApiError, Conflict
+from steersman.embedded import Conflict, StatusError
 from steersman.errors import InputError
 
 DELETE: Final = "Delete"
@@ -48,7 +48,7 @@ class StatefulClaims:
         self._store = cluster.store
 
     def create_missing(self, stateful_set: StatefulSet, pod_name: str, ordinal: int) -> None:
-        """Makes the claims of a pod; raises `ApiError` for the first that is refused, or is about to go."""
+        """Makes the claims of a pod; raises `StatusError` for the first that is refused, or is about to go."""
         for template in stateful_set.spec.volume_claim_templates:
             name = claim_name(stateful_set, template, ordinal)
             found = self._store.find(PersistentVolumeClaim, f"{stateful_set.metadata.namespace}/{name}")
@@ -63,10 +63,10 @@ class StatefulClaims:
             document = _claim_document(stateful_set, template, name)
             claim = codec.convert_part(document, PersistentVolumeClaim, "volumeClaimTemplates")
             self._store.create(claim, document if self._store.keeps_documents else None)
-        except (ApiError, InputError) as refusal:
+        except (StatusError, InputError) as refusal:
             message = f"Create {place.format('for ')} failed error: {refusal}"
             self._cluster.record(stateful_set, "FailedCreate", message, is_warning=True)
-            raise refusal if isinstance(refusal, ApiError) else ApiError(str(refusal)) from refusal
+            raise refusal if isinstance(refusal, StatusError) else StatusError(str(refusal)) from refusal
         self._cluster.record(stateful_set, "SuccessfulCreate", f"Create {place.format('')} success")
 
     # -- whom they belong to -----------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from steersman.controllers.pod_owner import PodOwnerController
 from steersman.controllers.pod_states import TERMINAL_PHASES, is_available, is_ready, seconds_to_next_available
 from steersman.controllers.revisions import REVISION_LABEL, RevisionHistory, revision_template
 from steersman.controllers.stateful_claims import StatefulClaims, claim_name, template_name
-from steersman.embedded import AlreadyExists, ApiError, NotFound
+from steersman.embedded import AlreadyExists, NotFound, StatusError
 
 POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
 POD_INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
@@ -150,10 +150,10 @@ class StatefulSetController(PodOwnerController[StatefulSet]):
         named = stateful_set.status.current_revision
         current = next((revision for revision in known if revision.metadata.name == named), latest)
         step = StatefulStep(self, stateful_set, Revisions(current, latest), count)
-        failure: ApiError | None = None
+        failure: StatusError | None = None
         try:
             step.take()
-        except ApiError as refusal:
+        except StatusError as refusal:
             failure = refusal
         self._write_status(stateful_set, _replace(step.status(), collision_count=collisions))
         self._truncate(stateful_set, known, {current.metadata.name, latest.metadata.name})
@@ -324,7 +324,7 @@ class StatefulStep:
             claims.create_missing(self._set, name, ordinal)
             pod = self._made(name, ordinal)
             claims.own_right(self._set, pod, ordinal)
-        except ApiError as refusal:
+        except StatusError as refusal:
             if not isinstance(refusal, AlreadyExists):
                 self._record("Create", name, refusal)
             raise
@@ -370,12 +370,12 @@ class StatefulStep:
             self._controller.pods.delete(key(pod), grace_period_seconds=None)
         except NotFound:
             pass
-        except ApiError as refusal:
+        except StatusError as refusal:
             self._record("Delete", pod.metadata.name, refusal)
             raise
         self._record("Delete", pod.metadata.name)
 
-    def _record(self, verb: str, pod: str, refusal: ApiError | None = None) -> None:
+    def _record(self, verb: str, pod: str, refusal: StatusError | None = None) -> None:
         about = f"{verb} Pod {pod} in StatefulSet {self._set.metadata.name}"
         if refusal is None:
             self._cluster.record(self._set, f"Successful{verb}", f"{about} successful")

@@ -13,6 +13,7 @@ from steersman import api
 from steersman.client import ApiError, may_be_absent
 from steersman.client.events import Event
 from steersman.client.lease import Lease
+from steersman.client.reading import ApiResourceList
 from steersman.doctor.finding import Finding, fail, ok, warn
 from steersman.doctor.target import DoctorTarget
 from steersman.framework.watching import is_custom
@@ -72,7 +73,7 @@ def _groups(served: dict[str, Collection[str]]) -> str:
 
 async def _resources(target: DoctorTarget, version: str) -> Collection[str]:
     try:
-        document = await target.document(f"/apis/{version}" if "/" in version else f"/api/{version}", _Resources)
+        document = await target.document(f"/apis/{version}" if "/" in version else f"/api/{version}", ApiResourceList)
     except ApiError as refusal:
         if refusal.is_not_found:
             return ()
@@ -82,13 +83,3 @@ async def _resources(target: DoctorTarget, version: str) -> Collection[str]:
 
 class _Version(msgspec.Struct, frozen=True, rename="camel"):
     git_version: str = "unknown"
-
-
-class _Resource(msgspec.Struct, frozen=True):
-    name: str = ""
-
-
-class _Resources(msgspec.Struct, frozen=True):
-    """The resources that a version of a group has."""
-
-    resources: tuple[_Resource, ...] = ()

@@ -18,7 +18,6 @@ from steersman.embedded.documents import Document
 from steersman.embedded.ephemeral_claims import EphemeralClaims
 from steersman.embedded.errors import (
     AlreadyExists,
-    ApiError,
     Conflict,
     Expired,
     Forbidden,
@@ -26,6 +25,7 @@ from steersman.embedded.errors import (
     NamespaceTerminating,
     NotFound,
     OverLimit,
+    StatusError,
     Timeout,
     TooManyRequests,
 )
@@ -51,7 +51,6 @@ __all__ = [
     "MODIFIED",
     "Admission",
     "AlreadyExists",
-    "ApiError",
     "ClusterView",
     "Commit",
     "Conflict",
@@ -69,6 +68,7 @@ __all__ = [
     "Pods",
     "Propagation",
     "ResourceClaimController",
+    "StatusError",
     "Store",
     "StoreReader",
     "Subscription",

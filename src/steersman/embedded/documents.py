@@ -81,16 +81,16 @@ def _item_key(item: Any) -> object:
     return repr(item)
 
 
-class _Field(NamedTuple):
+class _DocumentField(NamedTuple):
     attribute: str
     name: str
     default: Any
 
 
 @cache
-def _fields(kind: type[msgspec.Struct]) -> tuple[_Field, ...]:
+def _fields(kind: type[msgspec.Struct]) -> tuple[_DocumentField, ...]:
     fields = msgspec.structs.fields(kind)
-    return tuple(_Field(field.name, field.encode_name, _default(field)) for field in fields)
+    return tuple(_DocumentField(field.name, field.encode_name, _default(field)) for field in fields)
 
 
 def _default(field: msgspec.structs.FieldInfo) -> Any:

@@ -26,8 +26,8 @@ class StatusCause(msgspec.Struct, frozen=True, omit_defaults=True):
     field: str = ""
 
 
-class ApiError(SteersmanError):
-    """Base of all refusals."""
+class StatusError(SteersmanError):
+    """A refusal of the cluster, as a `Status` tells it; base of all of them."""
 
     code: ClassVar[int] = 500
     reason: ClassVar[str] = "InternalError"
@@ -39,21 +39,21 @@ class ApiError(SteersmanError):
         self.causes = tuple(causes)
 
 
-class BadRequest(ApiError):
+class BadRequest(StatusError):
     """The request cannot be understood."""
 
     code = 400
     reason = "BadRequest"
 
 
-class RequestEntityTooLarge(ApiError):
+class RequestEntityTooLarge(StatusError):
     """The request asks for more than the server does at once."""
 
     code = 413
     reason = "RequestEntityTooLarge"
 
 
-class UnsupportedMediaType(ApiError):
+class UnsupportedMediaType(StatusError):
     """The body is of a type that is not accepted here."""
 
     code = 415
@@ -64,14 +64,14 @@ class UnsupportedMediaType(ApiError):
         super().__init__(f"the body of the request was in an unknown format - accepted media types include: {types}")
 
 
-class Unprocessable(ApiError):
+class Unprocessable(StatusError):
     """The request is understood and cannot be carried out; unlike `Invalid` it names no object."""
 
     code = 422
     reason = "Invalid"
 
 
-class NotFound(ApiError):
+class NotFound(StatusError):
     code = 404
     reason = "NotFound"
 
@@ -79,7 +79,7 @@ class NotFound(ApiError):
         super().__init__(f'{resource(kind)} "{bare_name(name)}" not found')
 
 
-class AlreadyExists(ApiError):
+class AlreadyExists(StatusError):
     code = 409
     reason = "AlreadyExists"
 
@@ -87,7 +87,7 @@ class AlreadyExists(ApiError):
         super().__init__(f'{resource(kind)} "{bare_name(name)}" already exists')
 
 
-class Conflict(ApiError):
+class Conflict(StatusError):
     """The object is not what the writer took it for."""
 
     code = 409
@@ -108,7 +108,7 @@ class Conflict(ApiError):
         super().__init__(f'Operation cannot be fulfilled on {target} "{bare_name(name)}": {why}')
 
 
-class Expired(ApiError):
+class Expired(StatusError):
     """History no longer reaches back to the resource version; the watcher must list again."""
 
     code = 410
@@ -118,7 +118,7 @@ class Expired(ApiError):
         super().__init__(f"too old resource version: {asked} ({oldest})")
 
 
-class Timeout(ApiError):
+class Timeout(StatusError):
     """The resource version lies in the future."""
 
     code = 504
@@ -128,7 +128,7 @@ class Timeout(ApiError):
         super().__init__(f"Too large resource version: {asked}, current: {current}")
 
 
-class Invalid(ApiError):
+class Invalid(StatusError):
     """The object breaks a rule of the API; `why` names field and rule."""
 
     code = 422
@@ -138,7 +138,7 @@ class Invalid(ApiError):
         super().__init__(f'{kind.KIND} "{bare_name(name)}" is invalid: {why}', causes)
 
 
-class Forbidden(ApiError):
+class Forbidden(StatusError):
     """Admission says no."""
 
     code = 403
@@ -156,7 +156,7 @@ class OverLimit(Forbidden):
     """A quota or a limit range of the namespace says no: the object may be as it should, there is no room for it."""
 
 
-class TooManyRequests(ApiError):
+class TooManyRequests(StatusError):
     """The request is refused now, and may be granted later."""
 
     code = 429

@@ -13,7 +13,7 @@ import msgspec
 
 from steersman.api import Condition, Pod, PodDisruptionBudget, key
 from steersman.api.selectors import from_label_selector
-from steersman.embedded.errors import ApiError, TooManyRequests
+from steersman.embedded.errors import StatusError, TooManyRequests
 from steersman.embedded.pods import FINISHED_PHASES, Pods
 from steersman.embedded.store import Store, check_uid
 from steersman.errors import InputError
@@ -48,7 +48,7 @@ def _needs_no_budget(pod: Pod) -> bool:
 def _use_budget(store: Store, pod: Pod) -> None:
     budgets = budgets_of(store, pod)
     if len(budgets) > 1:
-        raise ApiError(SEVERAL_BUDGETS)
+        raise StatusError(SEVERAL_BUDGETS)
     if budgets and (_is_ready(pod) or not _spares_unready(budgets[0])):
         _take_disruption(store, budgets[0], pod)
 

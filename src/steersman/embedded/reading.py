@@ -52,7 +52,7 @@ class StoreReader:
         self._kinds: dict[type[api.Object], None] = dict.fromkeys(api.KINDS.values())
 
     def serve(self, kinds: Iterable[type[api.Object]]) -> None:
-        """Also these kinds, from now on."""
+        """Adds kinds that can be read from now on."""
         self._kinds.update(dict.fromkeys(kinds))
 
     async def get(self, kind: type[T], name: str, namespace: str = "") -> T | None:

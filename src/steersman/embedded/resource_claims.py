@@ -125,7 +125,7 @@ class ResourceClaimController:
             self._deallocate(claim)
 
     def _deallocate(self, claim: ResourceClaim) -> None:
-        """Also before a claim is deleted: those who wait for devices learn of it by this."""
+        """Takes the devices from the claim, also before it is deleted: those who wait for devices learn of it by this."""
         left = tuple(name for name in claim.metadata.finalizers if name != FINALIZER)
         metadata = _replace(claim.metadata, finalizers=left)
         self._store.replace(_replace(claim, metadata=metadata, status=ResourceClaimStatus()))

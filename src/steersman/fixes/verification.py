@@ -21,7 +21,7 @@ import msgspec
 from steersman import api
 from steersman.api import codec
 from steersman.controllers.controller import controller_of
-from steersman.embedded import ApiError
+from steersman.embedded import StatusError
 from steersman.embedded.admission.pods import PodAdmission
 from steersman.embedded.admission.quotas import QuotaExcess, quota_ledger
 from steersman.errors import InputError
@@ -293,7 +293,7 @@ class Verifier:
         try:
             self._apply(trial, changes)
             trial.advance()
-        except (InputError, ApiError, SimulationError, LookupError):  # the last: a template lacks what the pod has
+        except (InputError, StatusError, SimulationError, LookupError):  # the last: a template lacks what the pod has
             trial.close()
             return None
         return trial

@@ -70,7 +70,7 @@ class NodeInfo(Protocol):
 
     @property
     def image_states(self) -> Mapping[str, ImageState]:
-        """By every name of each image."""
+        """The images of the node, by every name that each has."""
 
     @property
     def claim_users(self) -> Mapping[str, int]:

@@ -251,7 +251,7 @@ class NodesView(Protocol):
     def requested(self, resource: str) -> Column: ...
 
     def nonzero_requested(self, resource: str) -> Column:
-        """For ``cpu`` and ``memory``."""
+        """The requests of pods with upstream's defaults for those that request nothing; of ``cpu`` and ``memory``."""
 
     @property
     def pod_count(self) -> Column: ...

@@ -25,7 +25,7 @@ class PodsToActivate:
         self._pods[api.key(pod)] = pod
 
     def take(self) -> list[api.Pod]:
-        """All of them; afterwards there are none."""
+        """Takes all pods out, so that there are none afterwards."""
         pods = list(self._pods.values())
         self._pods.clear()
         return pods

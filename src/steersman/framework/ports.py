@@ -73,7 +73,7 @@ class PodWriter(Protocol):
         """Sets one condition, the nominated node, or both."""
 
     async def delete_pod(self, pod: api.Pod) -> bool:
-        """Gracefully, with the pod's own period."""
+        """Deletes the pod gracefully, with its own period."""
 
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
         """An event on the victim: type Normal, reason Preempted, action Preempting."""
@@ -101,7 +101,7 @@ class ResourceClaimWriter(Protocol):
         else has written meanwhile. What `change` raises ends it. The claim as the server stored it."""
 
     async def create_resource_claim(self, claim: api.ResourceClaim) -> api.ResourceClaim:
-        """Under a name made from `metadata.generateName`."""
+        """Creates the claim under a name made from `metadata.generateName`."""
 
     async def delete_resource_claim(self, claim: api.ResourceClaim) -> None: ...
 

@@ -85,7 +85,7 @@ def unfreeze_heap() -> None:
 
 @contextmanager
 def frozen_heap() -> Iterator[None]:
-    """Until the end of the block."""
+    """Freezes the heap until the end of the block."""
     freeze_heap()
     try:
         yield

@@ -116,7 +116,7 @@ class ScaledClock:
         self._limit = math.inf if moment is None else max(moment, now)
 
     def jump(self, moment: float) -> None:
-        """It is `moment` now, unless it is later already."""
+        """Sets the clock to `moment`, unless it is later already."""
         self._time, self._since = max(moment, self.monotonic()), self._real()
         self._limit = max(self._limit, self._time)
 
@@ -142,7 +142,7 @@ class ScaledClock:
         return 1.0 if self._speed == MAX else float(self._speed)
 
     def _flowing(self) -> float:
-        """What the clock would show if no timer held it."""
+        """The time that the clock would show if no timer held it."""
         return self._time + (self._real() - self._since) * self._rate
 
     def _settle(self) -> None:

@@ -58,7 +58,7 @@ class SchedulingLoop:
         scheduler.queue.on_ready = self._ready.set
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Schedules pods until it is cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._again(self._to_next_second, self._flush_backoff), name="flush backoff")
             group.create_task(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is to be called when: the future of kubelets and controllers. Whoever moves the clock calls `run_due` or `pop_due`:
-the driver of a simulation, and `LoopTimers` of a sandbox."""
+"""Timers of kubelets and controllers: callbacks by the moment at which they are due. Whoever moves the clock calls `run_due`
+or `pop_due`: the driver of a simulation, and `LoopTimers` of a sandbox."""
 
 from __future__ import annotations
 

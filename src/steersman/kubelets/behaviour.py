@@ -91,7 +91,7 @@ class PodBehaviour:
         return bool(codes and codes[-1])
 
     def ready_seconds(self, container: str, run: int) -> float:
-        """From its start to its readiness; infinite: never."""
+        """Seconds from a container's start to its readiness; infinite: never."""
         own = self._containers.get(container)
         said = None if own is None else own.ready_after_seconds
         said = self.settings.ready_after_seconds if said is None else said

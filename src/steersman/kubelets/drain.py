@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from steersman.api import Node, Pod, key
-from steersman.embedded import ApiError, NotFound, Store, Timers, TooManyRequests, evict
+from steersman.embedded import NotFound, StatusError, Store, Timers, TooManyRequests, evict
 from steersman.embedded.pods import FINISHED_PHASES
 
 ROUND_SECONDS: Final = 5.0
@@ -70,7 +70,7 @@ def drain(store: Store, node: str, *, grace_period_seconds: int | None = None) -
             refused[name] = refusal.message
         except NotFound:
             continue
-        except ApiError as refusal:
+        except StatusError as refusal:
             refused[name] = refusal.message
     return DrainRound(tuple(evicted), refused, tuple(terminating))
 

@@ -62,7 +62,7 @@ def _chances(occasion: str) -> tuple[float, float]:
 
 
 def _gaussian(chances: tuple[float, float]) -> float:
-    """By Box and Muller."""
+    """A normally distributed number, by the method of Box and Muller."""
     return math.sqrt(-2.0 * math.log(chances[0])) * math.cos(2.0 * math.pi * chances[1])
 
 
@@ -99,7 +99,7 @@ def _parsed(text: str) -> RandomDuration:
 
 
 def _arguments(text: str, names: tuple[str, ...], whole: str) -> tuple[float, ...]:
-    """By position or by name, each once."""
+    """The arguments, given by position or by name, each once."""
     found: dict[str, float] = {}
     for index, argument in enumerate(text.split(",")):
         name, equals, value = (part.strip() for part in argument.rpartition("="))

@@ -164,12 +164,12 @@ def host_ip(node: Node) -> str:
 
 
 def node_address(number: int) -> str:
-    """In 172.16.0.0/12."""
+    """The address of a node, in 172.16.0.0/12."""
     return f"172.{16 + (number >> 16) % 16}.{(number >> 8) & 255}.{number & 255}"
 
 
 def pod_address(number: int) -> str:
-    """In 10.0.0.0/8."""
+    """The address of a pod, in 10.0.0.0/8."""
     return f"10.{(number >> 16) & 255}.{(number >> 8) & 255}.{number & 255}"
 
 

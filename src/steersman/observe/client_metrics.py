@@ -44,7 +44,7 @@ class AnswerSeries(NamedTuple):
 
 
 class ClientMetrics(MetricSet):
-    """On the registry of the scheduler's own metrics."""
+    """Metrics of requests to the API server, on the registry of the scheduler's own metrics."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         super().__init__(registry)
@@ -66,7 +66,7 @@ class ClientMetrics(MetricSet):
         )
 
     def series(self) -> ClientSeries:
-        """For one more transport."""
+        """The series of one more transport."""
         return ClientSeries(
             self._requests.children(),
             self._request_seconds.children(),

@@ -196,7 +196,7 @@ def _scheduler_of(pod: api.Pod) -> str:
 
 
 def dump_tasks() -> str:
-    """By name, each with its stack, innermost call last. In the event loop that is to be looked at."""
+    """Lists tasks by name, each with its stack, innermost call last. Called in the event loop that is to be looked at."""
     tasks = sorted(asyncio.all_tasks(), key=lambda task: task.get_name())
     return f"{len(tasks)} tasks\n\n" + "\n".join(map(_stack, tasks))
 

@@ -103,7 +103,7 @@ def record_of(decision: Scheduled | Unschedulable | Failed | Dropped, at: float)
 
 
 def explain_now(scheduler: Scheduler, pod: api.Pod) -> Explanation | None:
-    """By the plain engine, so that nothing changes by it. A pod that has a node is looked at as if it had none."""
+    """Explains the pod by the plain engine, so that nothing changes by it. A pod that has a node is taken as if it had none."""
     info = scheduler.cache.shapes.info(_replace(pod, spec=_replace(pod.spec, node_name="")))
     profile = scheduler.profiles.get(info.scheduler_name)
     if profile is None:

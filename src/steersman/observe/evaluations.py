@@ -23,7 +23,7 @@ MOST_TEMPLATES: Final = 1024
 _NOBODY: Final[frozenset[str]] = frozenset()
 
 
-class Tally:
+class TemplateAttempts:
     """Attempts at pods of one template, and whom they did not concern."""
 
     __slots__ = ("attempts", "profile", "score_skipped", "scored", "scored_nodes", "skipped")
@@ -47,7 +47,7 @@ class Tally:
             if self.score_skipped is None:
                 self.score_skipped = _without_scores(evaluation)
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: TemplateAttempts) -> None:
         self.attempts += other.attempts
         self.scored += other.scored
         self.scored_nodes += other.scored_nodes
@@ -61,9 +61,9 @@ class Evaluations:
     """The latest evaluations of one scheduler. What is held is bounded, even if nobody ever looks."""
 
     def __init__(self) -> None:
-        self._by_shape: dict[object, Tally] = {}
+        self._by_shape: dict[object, TemplateAttempts] = {}
         #: Templates that are not counted by themselves any more, together with those that concern the same plugins.
-        self._others: dict[tuple[str, frozenset[str], frozenset[str]], Tally] = {}
+        self._others: dict[tuple[str, frozenset[str], frozenset[str]], TemplateAttempts] = {}
 
     def count(self, pod: PodInfo, evaluation: Evaluation) -> None:
         tally = self._by_shape.get(pod.shape.token)
@@ -71,19 +71,21 @@ class Evaluations:
             tally = self._look(pod, evaluation)
         tally.count(evaluation)
 
-    def _look(self, pod: PodInfo, evaluation: Evaluation) -> Tally:
+    def _look(self, pod: PodInfo, evaluation: Evaluation) -> TemplateAttempts:
         if len(self._by_shape) >= MOST_TEMPLATES:
             self._merge(self._by_shape.values())
             self._by_shape.clear()
         known = self._by_shape.get(pod.shape.token)
         if known is not None:
             self._merge([known])
-        tally = self._by_shape[pod.shape.token] = Tally(pod.scheduler_name, frozenset(evaluation.pre_filter.skipped))
+        tally = self._by_shape[pod.shape.token] = TemplateAttempts(
+            pod.scheduler_name, frozenset(evaluation.pre_filter.skipped)
+        )
         return tally
 
-    def _merge(self, tallies: Iterable[Tally]) -> None:
+    def _merge(self, tallies: Iterable[TemplateAttempts]) -> None:
         for tally in tallies:
-            self._others.setdefault(tally.key, Tally(*tally.key)).add(tally)
+            self._others.setdefault(tally.key, TemplateAttempts(*tally.key)).add(tally)
 
     def export(self, metrics: Metrics, profiles: Mapping[str, Profile], nodes: int) -> None:
         """Adds what was counted since the last time, with `nodes` in the cluster."""
@@ -95,7 +97,7 @@ class Evaluations:
         self._by_shape.clear()
 
 
-def _asked(profile: Profile, tally: Tally, nodes: int) -> Iterator[tuple[str, str, int]]:
+def _asked(profile: Profile, tally: TemplateAttempts, nodes: int) -> Iterator[tuple[str, str, int]]:
     skipped, score_skipped = tally.skipped, tally.score_skipped or _NOBODY
     yield from ((call.name, "PreFilter", tally.attempts) for call in profile.pre_filter if call.name not in skipped)
     yield from ((call.name, "Filter", nodes * tally.attempts) for call in profile.filter if call.name not in skipped)

@@ -130,7 +130,7 @@ CHECK_FAILED: Final = "error"
 
 
 class HealthMetrics(MetricSet):
-    """In a registry of its own, as upstream has it."""
+    """Metrics of health checks, in a registry of their own, as upstream has it."""
 
     def __init__(self) -> None:
         super().__init__(CollectorRegistry())

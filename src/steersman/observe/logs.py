@@ -67,7 +67,7 @@ class Log:
         self._level = level
 
     def v(self, level: int) -> Log | Silence:
-        """For messages that matter from this verbosity on."""
+        """The log of messages that matter from this verbosity on."""
         return Log(self._logger, self._verbosity, level) if level <= self._verbosity else SILENCE
 
     def info(self, message: str, /, **fields: object) -> None:

@@ -166,7 +166,7 @@ class MetricSet:
         return Children(name, labels, lambda values: counter.labels(*values))
 
     def tallies(self, name: str, text: str, *labels: str) -> Children[Tally]:
-        """For one thread; `tally_family` where more than one counts."""
+        """Counters for one thread; `tally_family` where more than one counts."""
         return self.tally_family(name, text, *labels).children()
 
     def tally_family(self, name: str, text: str, *labels: str) -> TallyFamily:
@@ -185,7 +185,7 @@ class MetricSet:
         return self.histograms(name, text, buckets)[()]
 
     def histograms(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Children[Histogram]:
-        """For one thread; `histogram_family` where more than one observes."""
+        """Histograms for one thread; `histogram_family` where more than one observes."""
         return self.histogram_family(name, text, buckets, *labels).children()
 
     def histogram_family(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> HistogramFamily:

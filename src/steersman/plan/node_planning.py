@@ -19,7 +19,7 @@ import msgspec
 
 from steersman import api
 from steersman.framework.pod_info import controller_of
-from steersman.plan.node_search import Counts, NodeSearch, rounded_down, scaled_up, sum_of
+from steersman.plan.node_search import Counts, PoolSizeSearch, rounded_down, scaled_up, sum_of
 from steersman.plan.packing import Packing, greedy_counts
 from steersman.plan.packing_model import PackingModel, StandingNode, TemplateKey, packing_model, template_key
 from steersman.plan.pattern_bound import Bound, pattern_bound
@@ -70,7 +70,7 @@ class _Fit(msgspec.Struct, frozen=True):
     counts: Counts
     run: FullRun
     model: PackingModel
-    search: NodeSearch
+    search: PoolSizeSearch
 
 
 class NodePlanning:
@@ -231,7 +231,7 @@ class NodePlanning:
             return Counter(number for number in found if number is not None)
 
         most_trials = self._most_trials if trials is not None else max(1, self._most_trials // SLOWER)
-        search = NodeSearch(model.packing, pending, most_trials, self._is_late)
+        search = PoolSizeSearch(model.packing, pending, most_trials, self._is_late)
         search.given_up.update({model.classes[key]: pods for key, pods in given_up.items() if key in model.classes})
         return _Fit(counts, run, model, search)
 

@@ -27,7 +27,7 @@ LEAST_REPLACED = 0.8
 """A swap must bring so much of what it takes away, of every resource, to be tried."""
 
 
-class NodeSearch:
+class PoolSizeSearch:
     """One search over the numbers of nodes of a packing's pools.
 
     `pending` tells, for numbers of nodes, how many pods of each class have no room; with a number of pods it may stop there.

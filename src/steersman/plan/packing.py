@@ -62,7 +62,7 @@ class SpotLimit(msgspec.Struct, frozen=True):
     all_cpu: int = 0
 
     def is_met(self, spot_cpu: int, all_cpu: int) -> bool:
-        """For the nodes that come besides those that stay."""
+        """Whether the limit is met with the nodes that come besides those that stay."""
         allowed = self.share * (self.all_cpu + all_cpu)
         return self.spot_cpu + spot_cpu <= allowed + 1e-6 or not spot_cpu
 

@@ -157,5 +157,5 @@ def _amount(text: str, resource: str, file: str, line: int) -> float | None:
 
 
 def _percentile(ordered: Sequence[float], percentile: float) -> float:
-    """By nearest rank."""
+    """The percentile of sorted values, by nearest rank."""
     return ordered[max(0, math.ceil(len(ordered) * percentile / 100) - 1)]

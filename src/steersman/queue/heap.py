@@ -61,7 +61,7 @@ class QueuedPodHeap:
         return key in self.entries
 
     def __iter__(self) -> Iterator[QueuedPodInfo]:
-        """In no particular order."""
+        """The pods of the heap, in no particular order."""
         return (entry[-1] for entry in self.entries.values())
 
     def get(self, key: str) -> QueuedPodInfo | None:

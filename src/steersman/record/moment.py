@@ -33,7 +33,7 @@ from steersman.record.recorded_run import RecordedRun, RecordedStep, body_of, re
 from steersman.record.recorded_setup import NO_CONSENT, PluginConsent, scheduler_options, simulation_setup
 from steersman.record.steps import do_again, repeat, step_of
 from steersman.sim import Simulation
-from steersman.sim.journal import Step
+from steersman.sim.journal import JournaledCall
 
 _TAKE_TIME: Final = frozenset({"run", "advance"})
 """Steps that can be told how far to go."""
@@ -87,13 +87,13 @@ def _repeat_until(step: RecordedStep, simulation: Simulation, seconds: float) ->
         end = known.arguments[0] if known.arguments else None
         stops = known.method == "run" or bool(known.keywords.get("stops_at_rest"))
         until = min(seconds, end) if isinstance(end, (int, float)) else seconds
-        do_again(Step("advance", (until,), {"stops_at_rest": end is None and stops}), simulation)
+        do_again(JournaledCall("advance", (until,), {"stops_at_rest": end is None and stops}), simulation)
         return
     with simulation.fork() as trial:
         do_again(known, trial)
         goes_too_far = trial.now > seconds
     if goes_too_far:
-        Step("advance", (seconds,)).repeat(simulation)
+        JournaledCall("advance", (seconds,)).repeat(simulation)
     else:
         do_again(known, simulation)
 

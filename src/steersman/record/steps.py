@@ -16,7 +16,7 @@ from steersman.framework.watching import is_custom
 from steersman.internal_errors import describe
 from steersman.record.frames import Frame, FrameKind, StepBody, encoded
 from steersman.sim import Simulation
-from steersman.sim.journal import Step
+from steersman.sim.journal import JournaledCall
 from steersman.sim.sources import Gathered, Given
 
 _ADD = "_add"
@@ -31,7 +31,7 @@ METHODS = frozenset(
 """The methods that a record may have called: it is a file, and may say anything."""
 
 
-def frames_of(step: Step, time: float) -> list[Frame]:
+def frames_of(step: JournaledCall, time: float) -> list[Frame]:
     """The frames of a step."""
     if step.method == _DELETE:
         kind, key = step.arguments
@@ -64,7 +64,7 @@ def _object_frame(obj: api.Object, time: float) -> Frame:
     return Frame(FrameKind.OBJECT, time, (subject_of(obj),), codec.encode(obj))
 
 
-def step_of(frame: Frame, objects: Sequence[Frame], kinds: Collection[type[api.Object]]) -> Step:
+def step_of(frame: Frame, objects: Sequence[Frame], kinds: Collection[type[api.Object]]) -> JournaledCall:
     """The step that a frame tells, with the frames of the objects before it. `kinds` are those that the simulation knows.
     Raises `InputError`."""
     body = _body(frame)
@@ -75,18 +75,18 @@ def step_of(frame: Frame, objects: Sequence[Frame], kinds: Collection[type[api.O
             kind = codec.class_for(codec.Header(version, name), custom)
             if kind is None:
                 raise InputError("is not a kind that can be read", value=name)
-            return Step(_DELETE, (kind, key))
+            return JournaledCall(_DELETE, (kind, key))
         if body.method in (_ADD, _LEAVE_OUT):
             if len(objects) != body.objects:
                 raise InputError(f"gives {body.objects} objects, and {len(objects)} are there")
             found = [codec.convert_object(codec.plain(item.body), custom) for item in objects]
             if body.method == _LEAVE_OUT:
-                return Step(_LEAVE_OUT, (found,))
+                return JournaledCall(_LEAVE_OUT, (found,))
             gathered = Gathered([Given(obj) for obj in found], Counter(body.skipped), body.notes)
-            return Step(_ADD, (gathered, bool(body.arguments[0])))
+            return JournaledCall(_ADD, (gathered, bool(body.arguments[0])))
     except (ValueError, IndexError, TypeError) as error:
         raise InputError(f"cannot be read: {error}", object=f"step {body.method} of the record") from error
-    return Step(body.method, body.arguments, body.keywords)
+    return JournaledCall(body.method, body.arguments, body.keywords)
 
 
 def repeat(frame: Frame, objects: Sequence[Frame], simulation: Simulation) -> None:
@@ -94,7 +94,7 @@ def repeat(frame: Frame, objects: Sequence[Frame], simulation: Simulation) -> No
     do_again(step_of(frame, objects, simulation.known_kinds), simulation)
 
 
-def do_again(step: Step, simulation: Simulation) -> None:
+def do_again(step: JournaledCall, simulation: Simulation) -> None:
     """Takes a step of a record. Raises `InputError` if it cannot be taken."""
     try:
         step.repeat(simulation)

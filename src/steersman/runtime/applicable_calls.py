@@ -48,7 +48,7 @@ class ApplicableCalls(Generic[CallT]):
         return len(self._calls)
 
     def of(self, pod: PodInfo) -> tuple[CallT, ...]:
-        """In configured order."""
+        """The calls that concern the pod, in configured order."""
         known = self._young.get(pod.shape.token)
         return self._find(pod) if known is None else known
 

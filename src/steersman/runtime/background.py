@@ -46,13 +46,13 @@ class Background:
         return len(self._plugins)
 
     async def refresh(self) -> None:
-        """All of them, side by side; returns after the longest deadline at the latest."""
+        """Refreshes all plugins side by side; returns after the longest deadline at the latest."""
         async with asyncio.TaskGroup() as group:
             for name, plugin in self._plugins:
                 group.create_task(self._refresh_one(name, plugin), name=f"refresh {name}")
 
     def refresh_now(self) -> None:
-        """From code that does not wait, in real time; also where an event loop runs already."""
+        """Refreshes all plugins from code that does not wait, in real time; also where an event loop runs already."""
         if not self._plugins:
             return
         # Takes a while to import, and few simulations need it.

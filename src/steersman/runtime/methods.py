@@ -95,7 +95,7 @@ def pre_filter_method(plugin: object, name: str) -> PreFilterMethod:
 
 
 def status_method(plugin: object, name: str, point: str, method: str, arguments: int) -> StatusMethod:
-    """For every method that answers with a Status or None."""
+    """The checked call of a method that answers with a Status or None."""
     function = find(plugin, name, method, arguments)
 
     def call(*given: object) -> Status | None:

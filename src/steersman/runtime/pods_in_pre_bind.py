@@ -43,7 +43,7 @@ class PreBindWork:
 
 
 class PodsInPreBind:
-    """All of them, by uid."""
+    """The pods that are in PreBind, by uid."""
 
     def __init__(self) -> None:
         self._pods: dict[str, PreBindWork] = {}

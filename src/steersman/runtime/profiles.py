@@ -16,7 +16,7 @@ from steersman.runtime.registry import Registry
 def build_profiles(
     effective: Iterable[EffectiveProfile], registry: Registry, handle_for: Callable[[str], Handle]
 ) -> dict[str, Profile]:
-    """By scheduler name, in the order of the configuration."""
+    """The profiles by scheduler name, in the order of the configuration."""
     return {profile.scheduler_name: _build(profile, registry, handle_for) for profile in effective}
 
 

@@ -23,7 +23,7 @@ from steersman.errors import InputError
 from steersman.observe import in_slices
 from steersman.sandbox.default_objects import NAMESPACES, ROOT_CA
 from steersman.sandbox.manifest_files import FoundDocument, create_document, in_order
-from steersman.web.answers import Problem, WebPart, problem_of
+from steersman.web.answers import InputProblem, WebPart, problem_of
 
 PASSING: Final = frozenset(("Event", "Lease", "ControllerRevision", "EndpointSlice", "Endpoints"))
 """Kinds of objects that others make again."""
@@ -49,7 +49,7 @@ class ImportResult(WebPart, frozen=True):
 
     created: int
     updated: int
-    problems: list[Problem]
+    problems: list[InputProblem]
     #: The scheduler has the configuration of the file.
     configured: bool = False
 
@@ -107,7 +107,7 @@ class ClusterFiles:
 
     async def stored(self, documents: list[FoundDocument]) -> ImportResult:
         """Creates what is not there; what is there is written anew."""
-        counts, problems = {"created": 0, "updated": 0}, list[Problem]()
+        counts, problems = {"created": 0, "updated": 0}, list[InputProblem]()
         for number, one in enumerate(documents):
             try:
                 counts[self._store_one(one)] += 1
@@ -189,7 +189,7 @@ def _in_manifests(body: bytes) -> Iterator[FoundDocument]:
 
 
 def _snapshot(body: bytes) -> Document:
-    """What kube-scheduler-simulator exports: its server JSON, its page YAML."""
+    """The export of a kube-scheduler-simulator: its server writes JSON, its page YAML."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:

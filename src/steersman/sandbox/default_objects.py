@@ -12,7 +12,7 @@ from typing import Any, Final
 from steersman.api import Namespace, Object
 from steersman.apiserver.catalog import Catalog
 from steersman.apiserver.service_addresses import FIRST_ADDRESS
-from steersman.embedded import ADDED, MODIFIED, ApiError, EventType, Store
+from steersman.embedded import ADDED, MODIFIED, EventType, StatusError, Store
 from steersman.embedded.documents import typed
 from steersman.embedded.finalizers import TERMINATING
 
@@ -123,5 +123,5 @@ class DefaultObjects:
         document = {"apiVersion": api_version, "kind": kind, "metadata": metadata, **(fields or {})}
         try:
             self._store.create(typed(document, resource.stored_as), document)
-        except ApiError:
+        except StatusError:
             return  # its namespace is on its way out

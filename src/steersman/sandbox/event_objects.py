@@ -11,7 +11,7 @@ from typing import Final
 
 from steersman import api
 from steersman.api import Object, timestamps
-from steersman.embedded import AlreadyExists, ApiError, Document, Forbidden, NotFound, Store, Timers
+from steersman.embedded import AlreadyExists, Document, Forbidden, NotFound, StatusError, Store, Timers
 from steersman.embedded.documents import typed
 
 Event: Final = api.custom_kind("v1", "Event", "events")
@@ -141,7 +141,7 @@ class EventObjects:
         for name in old:
             try:
                 self._store.delete(Event, name)
-            except (NotFound, ApiError):
+            except (NotFound, StatusError):
                 continue
         self._sweep_later()
 

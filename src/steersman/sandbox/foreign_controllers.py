@@ -38,7 +38,7 @@ class Heartbeats:
             await asyncio.sleep(RENEW_SECONDS)
 
     async def renew_all(self) -> None:
-        """In slices, so that clients need not wait behind thousands of nodes."""
+        """Renews the leases in slices, so that clients need not wait behind thousands of nodes."""
         for number, name in enumerate(list(self._store.objects(Node))):
             node = self._store.find(Node, name)
             if node is not None and not self._is_silent(name):

@@ -23,7 +23,7 @@ _YOUNG: Final = 1
 
 
 async def keep_collections_short(store: Store) -> None:
-    """Until it is cancelled; looks at real time, whatever the clock of the cluster does."""
+    """Freezes the heap again and again until it is cancelled; looks at real time, whatever the clock of the cluster does."""
     frozen_at = 0
     try:
         while True:

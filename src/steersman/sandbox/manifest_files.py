@@ -18,7 +18,7 @@ from steersman.api.manifests import find_all
 from steersman.apiserver.catalog import Catalog
 from steersman.apiserver.default_fields import with_default_fields
 from steersman.apiserver.service_addresses import with_addresses
-from steersman.embedded import AlreadyExists, ApiError, Document, Store
+from steersman.embedded import AlreadyExists, Document, StatusError, Store
 from steersman.embedded.documents import typed
 from steersman.errors import InputError
 
@@ -95,6 +95,6 @@ def create_document(store: Store, catalog: Catalog, found: FoundDocument) -> boo
         return False
     except InputError as error:
         raise error.located(object=description, **found.place._asdict()) from error
-    except ApiError as error:
+    except StatusError as error:
         raise InputError(error.message, object=description).located(**found.place._asdict()) from error
     return True

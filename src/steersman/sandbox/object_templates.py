@@ -33,7 +33,7 @@ class TemplateList(WebPart, frozen=True):
 
 
 def template_list(catalog: Catalog) -> TemplateList:
-    """By kind; only what can be created, in one version each."""
+    """Templates by kind, of what can be created, in one version each."""
     chosen: dict[tuple[str, str], Resource] = {}
     for resource in catalog.all():
         if resource.stored_as is not None and "create" in resource.verbs:

@@ -172,7 +172,7 @@ class WriteJournal:
             await waiter
 
     async def close(self) -> None:
-        """After the last write; what waits is written first."""
+        """Closes the files after the last write; what waits is written first."""
         self._store.journal = None
         if self._failure is None:
             await self.durable()

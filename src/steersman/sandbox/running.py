@@ -187,7 +187,7 @@ def _absolute(path: Path | None) -> str:
 
 
 def _sockets(options: SandboxOptions, data: ClusterData | None) -> Sequence[socket.socket]:
-    """On the port that was asked for, else on that of the last run, so that kubeconfig files stay valid, else on any."""
+    """Sockets on the port that was asked for, else on that of the last run, so kubeconfig files stay valid; else on any."""
     if not options.port and data is not None and data.port:
         try:
             return bound_sockets(Listen(options.bind_address, data.port))

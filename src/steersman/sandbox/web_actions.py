@@ -27,7 +27,7 @@ from steersman.sandbox.object_templates import template_list
 from steersman.sandbox.scheduling import ReplaceableScheduler
 from steersman.serving.http import Answer, Request
 from steersman.web import PREFIX, ClockPart, WebRefusal, bad_request, json_page
-from steersman.web.answers import Problem, problem_of
+from steersman.web.answers import InputProblem, problem_of
 from steersman.web.configuration_handlers import EditedConfiguration
 from steersman.web.configuration_page import problems_of
 from steersman.web.host import Action
@@ -149,7 +149,7 @@ class SandboxActions:
         is_applied = bool(given.configuration) and not problems
         return json_page(ImportResult(result.created, result.updated, [*problems, *result.problems], is_applied))
 
-    async def _configured(self, text: str) -> list[Problem]:
+    async def _configured(self, text: str) -> list[InputProblem]:
         """Why the configuration of a file cannot be applied; nothing where it was."""
         try:
             await self.configuration.apply(text)
@@ -195,5 +195,5 @@ def _format(request: Request) -> str:
 
 
 def _plain(text: str) -> str:
-    """For a quoted string in a header: printable ASCII."""
+    """The text as part of a quoted string in a header: printable ASCII."""
     return "".join(letter if " " <= letter <= "~" and letter not in '"\\' else "?" for letter in text)

@@ -8,13 +8,12 @@ Read `document` first: what users write. `loading` checks it, `execution` carrie
 and `generators`; `measurements` and `expectations` are what comes of it.
 """
 
-from steersman.scenario.document import ScenarioDocument
+from steersman.scenario.document import ScenarioDocument, json_schema
 from steersman.scenario.execution import run_scenario
 from steersman.scenario.expectations import CheckedExpectation
 from steersman.scenario.loading import Scenario, ScenarioSource, load_scenario
 from steersman.scenario.measurements import MEASURES
 from steersman.scenario.result import Milestone, ScenarioResult
-from steersman.scenario.schema import json_schema
 
 __all__ = [
     "MEASURES",

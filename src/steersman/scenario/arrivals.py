@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, Protocol
 
 from steersman.errors import InputError
 from steersman.kubelets.durations import RandomDuration
-from steersman.scenario.document import Arrivals, Bursts, DayCurve, Replay
+from steersman.scenario.document import Arrivals, Bursts, DayCurve, RecordedArrivals
 from steersman.scenario.times import csv_rows, csv_seconds, random_seconds, seconds
 
 HOUR: Final = 3600.0
@@ -155,8 +155,8 @@ def _time_of_day(text: str, path: str) -> float:
     return int(match[1]) * HOUR + int(match[2]) * 60.0
 
 
-def _recorded(said: Replay, path: Path) -> list[Arrival]:
-    """In the order of time, whatever that of the file is."""
+def _recorded(said: RecordedArrivals, path: Path) -> list[Arrival]:
+    """The arrivals of a recording in the order of time, whatever that of the file is."""
     columns = {"time": said.time, **({"runTime": said.run_time} if said.run_time else {})}
     columns |= {f"requests.{resource}": column for resource, column in said.requests.items()}
     found = []

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The document of kind Scenario, as users write it: every field with its meaning.
 
-`loading` reads and checks it, `execution` carries it out. The JSON schema and the reference in the docs are made of these
-structs; a `Meta(description=…)` is a sentence for users.
+`loading` reads and checks it, `execution` carries it out. The JSON schema for editors, shipped as `scenario.schema.json`, and
+the reference in the docs are made of these structs; a `Meta(description=…)` is a sentence for users.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from msgspec import Meta
 
 SCENARIO_KIND: Final = "Scenario"
 SCENARIO_VERSION: Final = "steersman.dev/v1alpha1"
+_JSON_SCHEMA_DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 Time: TypeAlias = str | int | float
 """Seconds, or a duration such as `1h30m`."""
@@ -24,21 +25,23 @@ AtLeastOne: TypeAlias = Annotated[int, Meta(ge=1)]
 NotNegative: TypeAlias = Annotated[int, Meta(ge=0)]
 
 
-class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+class _ScenarioPart(
+    msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True, kw_only=True
+):
     """Base of all parts of the document: unknown fields are refused."""
 
 
 # -- the timeline ------------------------------------------------------------------------------------------------------
 
 
-class Scaling(_Part, frozen=True):
+class Scaling(_ScenarioPart, frozen=True):
     """Another number of replicas."""
 
     target: Annotated[str, Meta(description="A workload such as `deployment/default/web`.")]
     replicas: Annotated[int, Meta(ge=0, description="How many replicas it is to have.")]
 
 
-class Rollout(_Part, frozen=True):
+class Rollout(_ScenarioPart, frozen=True):
     """A new template of a workload, and with it new pods; exactly one of `image`, `template`, `restart` and `undo`."""
 
     target: Annotated[str, Meta(description="A Deployment, StatefulSet or DaemonSet such as `deployment/default/web`.")]
@@ -52,7 +55,7 @@ class Rollout(_Part, frozen=True):
     undo: Annotated[bool, Meta(description="As `kubectl rollout undo`, of a Deployment.")] = False
 
 
-class NewNodes(_Part, frozen=True):
+class NewNodes(_ScenarioPart, frozen=True):
     """Nodes that arrive."""
 
     count: Annotated[int, Meta(ge=1, description="How many.")] = 1
@@ -63,7 +66,7 @@ class NewNodes(_Part, frozen=True):
     ] = None
 
 
-class Tainting(_Part, frozen=True):
+class Tainting(_ScenarioPart, frozen=True):
     """Taints of nodes that come and go."""
 
     nodes: Annotated[NodeChoice, Meta(description="Names, patterns or labels of nodes.")]
@@ -73,7 +76,7 @@ class Tainting(_Part, frozen=True):
     ] = []
 
 
-class PriceChange(_Part, frozen=True):
+class PriceChange(_ScenarioPart, frozen=True):
     """A new price of nodes, from now on; it holds for those that a pool makes later, too."""
 
     per_hour: Annotated[float, Meta(ge=0, description="The new price.")]
@@ -81,7 +84,7 @@ class PriceChange(_Part, frozen=True):
     nodes: Annotated[NodeChoice, Meta(description="Or these nodes.")] = []
 
 
-class LoadChange(_Part, frozen=True):
+class LoadChange(_ScenarioPart, frozen=True):
     """A new load for the pods of an autoscaled workload, from now on."""
 
     target: Annotated[str, Meta(description="A HorizontalPodAutoscaler or its target, `hpa/default/web`.")]
@@ -91,7 +94,7 @@ class LoadChange(_Part, frozen=True):
     metric: Annotated[str, Meta(description="Of one metric where the autoscaler has several.")] = ""
 
 
-class Step(_Part, frozen=True):
+class Step(_ScenarioPart, frozen=True):
     """Something that happens at a moment; exactly one thing besides `at`, `every`, `times` and `name`."""
 
     at: Annotated[Time, Meta(description="Seconds since the start, or a duration such as `10m`.")]
@@ -128,13 +131,13 @@ ACTIONS: Final = tuple(
 # -- generators --------------------------------------------------------------------------------------------------------
 
 
-class Poisson(_Part, frozen=True):
+class Poisson(_ScenarioPart, frozen=True):
     """Arrivals that know nothing of each other."""
 
     per_hour: Annotated[float, Meta(gt=0, description="How many, on average.")]
 
 
-class Bursts(_Part, frozen=True):
+class Bursts(_ScenarioPart, frozen=True):
     """Many arrivals at a time, again and again."""
 
     every: Annotated[
@@ -144,7 +147,7 @@ class Bursts(_Part, frozen=True):
     spread: Annotated[Time, Meta(description="The arrivals of a burst come within so much time.")] = 0
 
 
-class DayCurve(_Part, frozen=True):
+class DayCurve(_ScenarioPart, frozen=True):
     """A Poisson process whose rate follows the time of day."""
 
     per_hour: Annotated[
@@ -154,7 +157,7 @@ class DayCurve(_Part, frozen=True):
     begins: Annotated[str, Meta(description="The time of day at the start of the scenario.")] = "00:00"
 
 
-class Replay(_Part, frozen=True):
+class RecordedArrivals(_ScenarioPart, frozen=True):
     """Arrivals that were recorded; the first line of the file names its columns."""
 
     file: Annotated[str, Meta(description="A CSV file.")]
@@ -165,23 +168,23 @@ class Replay(_Part, frozen=True):
     ] = {}
 
 
-class Arrivals(_Part, frozen=True):
+class Arrivals(_ScenarioPart, frozen=True):
     """When objects arrive; exactly one of these."""
 
     poisson: Annotated[Poisson | None, Meta(description="Independent arrivals at a rate.")] = None
     bursts: Annotated[Bursts | None, Meta(description="Many at a time.")] = None
     day: Annotated[DayCurve | None, Meta(description="A rate that follows the time of day.")] = None
-    replay: Annotated[Replay | None, Meta(description="A recorded list.")] = None
+    replay: Annotated[RecordedArrivals | None, Meta(description="A recorded list.")] = None
 
 
-class RunTimeSamples(_Part, frozen=True):
+class RunTimeSamples(_ScenarioPart, frozen=True):
     """Run times that were measured; each is as likely as the others."""
 
     file: Annotated[str, Meta(description="A CSV file.")]
     column: Annotated[str, Meta(description="The column with seconds or durations.")] = "seconds"
 
 
-class Generator(_Part, frozen=True):
+class Generator(_ScenarioPart, frozen=True):
     """Pods or Jobs that arrive by chance or by a list."""
 
     name: Annotated[str, Meta(description="Names the objects, and their stream of random numbers.")]
@@ -199,7 +202,7 @@ class Generator(_Part, frozen=True):
 # -- the rest ----------------------------------------------------------------------------------------------------------
 
 
-class AutoscalerSettings(_Part, frozen=True):
+class AutoscalerSettings(_ScenarioPart, frozen=True):
     """The cluster autoscaler; runs if there are `pools`. Names and defaults follow cluster-autoscaler's flags."""
 
     enabled: Annotated[bool, Meta(description="Whether it runs.")] = True
@@ -234,7 +237,7 @@ class AutoscalerSettings(_Part, frozen=True):
     ] = -10
 
 
-class Stop(_Part, frozen=True):
+class Stop(_ScenarioPart, frozen=True):
     """When the scenario ends; without `after`: when nothing would change any more."""
 
     after: Annotated[Time | None, Meta(description="At this time.")] = None
@@ -249,7 +252,7 @@ class Stop(_Part, frozen=True):
     completed: Annotated[AtLeastOne | None, Meta(description="As soon as so many pods have succeeded.")] = None
 
 
-class ScenarioDocument(_Part, frozen=True):
+class ScenarioDocument(_ScenarioPart, frozen=True):
     """A document of kind Scenario: the events of a cluster over time, and what is expected of it."""
 
     api_version: Annotated[str, Meta(description="`steersman.dev/v1alpha1`.")] = SCENARIO_VERSION
@@ -281,3 +284,18 @@ class ScenarioDocument(_Part, frozen=True):
         dict[str, int | float | str],
         Meta(description='What the numbers must be: `pending: 0`, `waitP99: "<= 30s"`; else the exit code is 1.'),
     ] = {}
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of scenarios, as it is shipped; it says what `field_check` checks, and not what depends on files."""
+    (reference,), parts = msgspec.json.schema_components((ScenarioDocument,), ref_template="#/$defs/{name}")
+    top = parts.pop(reference["$ref"].rpartition("/")[2])
+    top["properties"]["apiVersion"] = {**top["properties"]["apiVersion"], "const": SCENARIO_VERSION}
+    top["properties"]["kind"] = {**top["properties"]["kind"], "const": SCENARIO_KIND}
+    return {
+        "$schema": _JSON_SCHEMA_DRAFT,
+        **top,
+        "title": SCENARIO_KIND,
+        "required": ["apiVersion", "kind"],
+        "$defs": parts,
+    }

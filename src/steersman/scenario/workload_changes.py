@@ -15,7 +15,7 @@ from steersman.apiserver.strategic_merge_patches import strategically_merged
 from steersman.controllers.controller import controller_of
 from steersman.controllers.load_curve import LOAD, parse_curve
 from steersman.controllers.replica_set_revisions import POD_TEMPLATE_HASH, REVISION
-from steersman.embedded import ApiError, Store
+from steersman.embedded import StatusError, Store
 from steersman.errors import InputError
 from steersman.scenario.document import LoadChange, Rollout
 from steersman.scenario.parameters import similar
@@ -49,7 +49,7 @@ def _new_template(store: Store, target: Target, rollout: Rollout, document: Patc
     schema = schema_of(target.kind.API_VERSION, target.kind.KIND)
     try:
         merged = strategically_merged(document, {"spec": {"template": change}}, schema)
-    except ApiError as error:
+    except StatusError as error:
         raise InputError(error.message, field=f"{path}.template", value=rollout.template) from error
     template: Patch = merged["spec"]["template"]
     return template

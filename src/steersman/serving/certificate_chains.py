@@ -42,7 +42,7 @@ class TrustedAuthorities:
     def chain(
         self, certificate: x509.Certificate, others: Sequence[x509.Certificate], now: datetime.datetime
     ) -> list[x509.Certificate]:
-        """From the certificate to one of the authorities. CertificateRejected: there is no such chain."""
+        """The certificates from the given one to one of the authorities. CertificateRejected: there is no such chain."""
         from OpenSSL import crypto
 
         # A store keeps the first time that it is given.

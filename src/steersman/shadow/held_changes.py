@@ -77,7 +77,7 @@ class HeldChanges:
         return len(self._changes)
 
     def __iter__(self) -> Iterator[WatchChange]:
-        """From the oldest on; nothing may be taken meanwhile."""
+        """The held changes from the oldest on; nothing may be taken meanwhile."""
         return iter(self._changes)
 
     def has_in_queue(self, pod: api.Pod) -> bool:

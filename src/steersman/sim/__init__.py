@@ -5,7 +5,7 @@
 binding cycles wait without waiting.
 """
 
-from steersman.sim.difference import Change, Difference, diff
+from steersman.sim.difference import Difference, NumberChange, diff
 from steersman.sim.driver import Driver
 from steersman.sim.events import Event
 from steersman.sim.loop import VirtualLoop
@@ -21,7 +21,6 @@ from steersman.sim.utilisation import Usage, Utilisation
 from steersman.sim.writer import EmbeddedWriter, Preemption
 
 __all__ = [
-    "Change",
     "Difference",
     "Driver",
     "EmbeddedWriter",
@@ -29,6 +28,7 @@ __all__ = [
     "NextDecision",
     "NodePool",
     "NodePools",
+    "NumberChange",
     "Placement",
     "Preemption",
     "Progress",

@@ -25,7 +25,7 @@ _replace = msgspec.structs.replace
 
 def update(store: Store, obj: api.Object) -> bool:
     """Gives the object of this name this spec and these labels, and adds these annotations; the status stays. False: there is
-    none of this name. A pod keeps its spec. Raises `ApiError` and `InputError`, as every write does."""
+    none of this name. A pod keeps its spec. Raises `StatusError` and `InputError`, as every write does."""
     old = store.find(type(obj), given_key(obj))
     if old is None:
         return False
@@ -43,7 +43,7 @@ def update(store: Store, obj: api.Object) -> bool:
 
 
 def patch(store: Store, kind: type[T], key: str, document: Mapping[str, Any]) -> T:
-    """Writes the object with a JSON merge patch (RFC 7396) carried out, status included; raises `ApiError` and `InputError`."""
+    """Writes the object with a JSON merge patch (RFC 7396) applied, status included; raises `StatusError` and `InputError`."""
     old = store.get(kind, key)
     patched = codec.convert(merged(codec.to_dict(old), document), kind)
     validation.check_quantities(patched)

@@ -22,7 +22,7 @@ from steersman.sim.result import Result
 from steersman.sim.simulation import Simulation
 
 
-class Change(msgspec.Struct, frozen=True):
+class NumberChange(msgspec.Struct, frozen=True):
     """A number before and after."""
 
     before: float
@@ -43,9 +43,9 @@ class Difference(msgspec.Struct, frozen=True, rename="camel"):
     #: Pods that were not there: their node.
     added: Mapping[str, str]
     #: By resource: the requested part of what all nodes offer.
-    utilisation: Mapping[str, Change]
+    utilisation: Mapping[str, NumberChange]
     #: Of all nodes, per hour.
-    cost: Change
+    cost: NumberChange
 
     @property
     def is_empty(self) -> bool:
@@ -84,10 +84,10 @@ def diff(before: Simulation | Result, after: Simulation | Result) -> Difference:
         evicted={pod: old.placed[pod] for pod in gone},
         added={pod: node for pod, node in new.placed.items() if pod not in known},
         utilisation={
-            name: Change(_fraction(was, name), _fraction(now, name))
+            name: NumberChange(_fraction(was, name), _fraction(now, name))
             for name in {**was.utilisation.cluster, **now.utilisation.cluster}
         },
-        cost=Change(_cost(was), _cost(now)),
+        cost=NumberChange(_cost(was), _cost(now)),
     )
 
 

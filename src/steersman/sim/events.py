@@ -51,7 +51,7 @@ class EventLog:
         self._note((pod, PREEMPTED, message), now)
 
     def reported(self, pod: str, reason: str, message: str, is_warning: bool, now: float) -> None:
-        """By a plugin, in its own words."""
+        """Notes an event that a plugin reports in its own words."""
         self._types[pod, reason, message] = WARNING if is_warning else NORMAL
         self._note((pod, reason, message), now)
 

@@ -21,7 +21,7 @@ from steersman.assembly.registry import default_registry
 from steersman.assembly.scheduler import BOUND
 from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.cycle.diagnosis import NO_NODES_MESSAGE, Diagnosis, diagnose
-from steersman.embedded import ApiError, OverLimit, Store
+from steersman.embedded import OverLimit, StatusError, Store
 from steersman.embedded.admission.quotas import QuotaLedger, quota_ledger
 from steersman.errors import InputError
 from steersman.framework.pod_info import PodInfo
@@ -226,7 +226,7 @@ class _Fill:
             return self._store.create(obj)
         except OverLimit:
             raise
-        except ApiError as refusal:
+        except StatusError as refusal:
             raise InputError(refusal.message, object=f"{obj.KIND} {obj.metadata.name}") from refusal
 
     def _why_not_tried(self, pod: api.Pod) -> str:

@@ -23,7 +23,7 @@ from steersman.graph_copy import GraphCopy, NotCopyable, shared_by_copies
 from steersman.kubelets import DEFAULT_POLICY
 from steersman.kubelets.behaviour import PREFIX as ANNOTATION_PREFIX
 from steersman.runtime.registry import load_module_once
-from steersman.sim.journal import Step
+from steersman.sim.journal import JournaledCall
 from steersman.sim.tasks import SimulationError
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def made(cls: type[Simulation], setup: SimulationSetup) -> Simulation:
     return cls(setup.options, setup.seed, setup.start, setup.kubelets, controllers=setup.controllers)
 
 
-def done_again(simulation: Simulation, steps: Iterable[Step], watched: Iterable[str]) -> Simulation:
+def done_again(simulation: Simulation, steps: Iterable[JournaledCall], watched: Iterable[str]) -> Simulation:
     """Another simulation, made like this one, to which these steps were done, and which watched these pods."""
     again = made(type(simulation), simulation.setup)
     again._recorder.watch(watched)

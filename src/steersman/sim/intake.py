@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from steersman import api
-from steersman.embedded import ApiError, OverLimit, Store
+from steersman.embedded import OverLimit, StatusError, Store
 from steersman.errors import InputError
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.sim import changes, storage_classes, workloads
@@ -83,7 +83,7 @@ class Intake:
             if isinstance(obj, api.Pod):
                 self.refused_pods[given_key(obj)] = refusal.message
             return
-        except (ApiError, InputError) as error:
+        except (StatusError, InputError) as error:
             raise _located(error, given) from error
         if isinstance(stored, workloads.MAKERS):
             self._workloads.append(stored)
@@ -95,7 +95,7 @@ class Intake:
                 self.arrivals[stored.metadata.uid] = now
 
 
-def _located(error: ApiError | InputError, given: Given) -> InputError:
+def _located(error: StatusError | InputError, given: Given) -> InputError:
     name = f"{given.object.KIND} {api.key(given.object)}"
     place = {} if given.place is None else given.place._asdict()
     located = error if isinstance(error, InputError) else InputError(error.message)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @shared_by_copies
-class Step(NamedTuple):
+class JournaledCall(NamedTuple):
     """One call of a method of `Simulation`."""
 
     method: str
@@ -47,13 +47,13 @@ class Journal:
         self._store = store
         #: Told when a step begins; the journal of a fork tells nobody.
         self.on_step: Callable[[], None] | None = None
-        self.steps: list[Step] = []
+        self.steps: list[JournaledCall] = []
         #: False: something was written to the store that is not in the steps.
         self.is_complete = True
         self._version = store.version
 
     @contextmanager
-    def doing(self, step: Step) -> Iterator[None]:
+    def doing(self, step: JournaledCall) -> Iterator[None]:
         """Notes the step that is taken in the block."""
         if self._store.version != self._version:
             self.is_complete = False

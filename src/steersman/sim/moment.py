@@ -16,7 +16,7 @@ from steersman.explain import Explanation, without_cycle
 from steersman.runtime.capabilities import capabilities_of
 from steersman.sim import forks, notes
 from steersman.sim.forks import StateStamp
-from steersman.sim.journal import Step
+from steersman.sim.journal import JournaledCall
 from steersman.sim.object_names import pod_key
 from steersman.sim.placements import Placement, PlacementReport
 from steersman.sim.recorder import explain_pending
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class _Moment(NamedTuple):
     """A simulation at the time of a result."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[JournaledCall, ...]
     state: StateStamp
     placements: Mapping[str, Placement]
     explanations: Mapping[str, Explanation]

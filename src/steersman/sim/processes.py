@@ -151,7 +151,7 @@ class _Worker:
         return True
 
     def end(self) -> None:
-        """At once, whatever it does."""
+        """Ends the worker at once, whatever it does."""
         self.connection.close()
         self._process.terminate()
         self._process.join(_SECONDS_TO_END)

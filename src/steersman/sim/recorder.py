@@ -47,7 +47,7 @@ class Recorder:
         return bool(self.names)
 
     def watch(self, pods: Iterable[str]) -> None:
-        """From now on, also the cycles of these pods."""
+        """Notes the cycles of these pods too, from now on."""
         was_watching = self.is_watching
         self.names.update(pods)
         if self.is_watching and not was_watching:

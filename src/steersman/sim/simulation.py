@@ -25,7 +25,7 @@ from steersman.assembly.registry import PluginSource, kinds_of_scheduler, regist
 from steersman.clock import ManualClock
 from steersman.config import FeatureGates, refuse_unsupported
 from steersman.cycle.decision import Decision
-from steersman.embedded import CONTROLLED_FINALIZERS, ApiError, KubeAdmission, Store, delete, evict
+from steersman.embedded import CONTROLLED_FINALIZERS, KubeAdmission, StatusError, Store, delete, evict
 from steersman.errors import InputError
 from steersman.graph_copy import copied_attributes, no_value
 from steersman.kubelets import (
@@ -43,7 +43,7 @@ from steersman.sim.driver import Driver
 from steersman.sim.extenders import real_time_extenders
 from steersman.sim.forks import StateStamp
 from steersman.sim.intake import Intake
-from steersman.sim.journal import Journal, Step
+from steersman.sim.journal import Journal, JournaledCall
 from steersman.sim.moment import result_now
 from steersman.sim.next_decision import NextDecision, check_feasible, next_decision
 from steersman.sim.object_names import parse_reference, pod_key
@@ -236,10 +236,10 @@ class Simulation:
     def patch(self, what: str, document: Mapping[str, Any]) -> Self:
         """A JSON merge patch of an object: `("deployment/web", {"spec": {"replicas": 5}})`. Raises `InputError`."""
         kind, key = parse_reference(what, self.known_kinds)
-        with self._journal.doing(Step("patch", (what, document))):
+        with self._journal.doing(JournaledCall("patch", (what, document))):
             try:
                 changes.patch(self._store, kind, key, document)
-            except ApiError as error:
+            except StatusError as error:
                 raise InputError(error.message) from error
             except InputError as error:
                 raise error.located(object=f"{kind.KIND} {key}") from error
@@ -280,10 +280,10 @@ class Simulation:
         """The pod `namespace/name` is evicted, with its own grace period, as the eviction API does. Raises `InputError`, also
         if a disruption budget does not allow it now."""
         key = pod_key(pod.removeprefix("pod/"))
-        with self._journal.doing(Step("evict", (key,))):
+        with self._journal.doing(JournaledCall("evict", (key,))):
             try:
                 evict(self._store, key, grace_period_seconds=None)
-            except ApiError as error:
+            except StatusError as error:
                 raise InputError(error.message, object=f"Pod {key}") from error
         return self
 
@@ -302,7 +302,7 @@ class Simulation:
         """
         self._recorder.watch(map(pod_key, explain))
         on_decision = decision_observer(self._driver, self._recorder, self._intake.asked, on_progress)
-        with self._journal.doing(Step("run", (until,))):
+        with self._journal.doing(JournaledCall("run", (until,))):
             try:
                 self._driver.run(until, on_decision)
             except SimulationError as error:
@@ -313,13 +313,13 @@ class Simulation:
         """Runs as `run` does, without a result: for those who go on in small steps. With `stops_at_rest` it ends before `until`
         when nothing would change any more. Raises `SimulationError` where it does not come to rest."""
         on_decision = self._recorder.decided if self._recorder.is_watching else None
-        with self._journal.doing(Step("advance", (until,), {"stops_at_rest": stops_at_rest})):
+        with self._journal.doing(JournaledCall("advance", (until,), {"stops_at_rest": stops_at_rest})):
             self._driver.run(until, on_decision, stops_at_rest=stops_at_rest)
 
     def settle(self, *, places: bool = True) -> None:
         """Lets controllers and kubelets do what is due at this moment, and `places` the pods that are ready for it; no time
         passes. For what-ifs on a fork."""
-        with self._journal.doing(Step("settle", (), {"places": places})):
+        with self._journal.doing(JournaledCall("settle", (), {"places": places})):
             self._driver.settle()
             if places:
                 self._driver.decide_ready()
@@ -327,7 +327,7 @@ class Simulation:
     def schedule_now(self, *, only_ready: bool = False) -> None:
         """Tries every pod that waits for a node, at this moment: backoffs are not waited for, and no time passes. With
         `only_ready`, those that were tried in vain are left alone. For what-ifs on a fork."""
-        with self._journal.doing(Step("schedule_now", (), {"only_ready": only_ready})):
+        with self._journal.doing(JournaledCall("schedule_now", (), {"only_ready": only_ready})):
             if only_ready:
                 self._driver.decide_ready()
             else:
@@ -335,7 +335,7 @@ class Simulation:
 
     def leave_out(self, pods: Sequence[api.Pod]) -> None:
         """The scheduler forgets these pods, which have no node; they stay in the cluster. For what-ifs on a fork."""
-        with self._journal.doing(Step("leave_out", (pods,))):
+        with self._journal.doing(JournaledCall("leave_out", (pods,))):
             for pod in pods:
                 self._driver.scheduler.ingest.deleted(pod)
 
@@ -361,7 +361,7 @@ class Simulation:
 
     def step(self) -> Decision | None:
         """The next decision, after as much virtual time as that takes; None: nothing changes any more."""
-        with self._journal.doing(Step("step")):
+        with self._journal.doing(JournaledCall("step")):
             decision = self._driver.step()
         if decision is not None:
             self._recorder.decided(decision)
@@ -370,7 +370,7 @@ class Simulation:
     def next_decision(self) -> NextDecision | None:
         """The pod that `step` would decide on next, with its feasible nodes, scores and verdicts, before anything is decided;
         None: nothing changes any more. As much virtual time passes as that takes. Plugins are asked once more than usual."""
-        with self._journal.doing(Step("next_decision")):
+        with self._journal.doing(JournaledCall("next_decision")):
             preview = self._driver.preview()
         return None if preview is None else next_decision(preview)
 
@@ -380,7 +380,7 @@ class Simulation:
         A pod without a feasible node is decided on by `decide()` or `step()`: they try preemption. Raises `InputError` for a
         node that is not feasible, and if no pod waits; nothing is decided then.
         """
-        with self._journal.doing(Step("decide", (node,))):
+        with self._journal.doing(JournaledCall("decide", (node,))):
             preview = self._driver.preview()
             if preview is None:
                 raise InputError("no pod waits for a decision", object="decide")
@@ -457,22 +457,22 @@ class Simulation:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _add(self, gathered: Gathered, replaces: bool = False) -> None:
-        with self._journal.doing(Step("_add", (gathered, replaces))):
+        with self._journal.doing(JournaledCall("_add", (gathered, replaces))):
             self._intake.add(gathered, self.now, replaces=replaces)
 
     def _delete(self, kind: type[api.Object], key: str) -> None:
-        with self._journal.doing(Step("_delete", (kind, key))):
+        with self._journal.doing(JournaledCall("_delete", (kind, key))):
             try:
                 delete(self._store, kind, key, propagation="Background", grace_period_seconds=0)
-            except ApiError as error:
+            except StatusError as error:
                 raise InputError(error.message) from error
             self._driver.settle()  # what controllers held back, or what goes with it, is gone for whoever looks next
 
     def _do_to_node(self, node: str, method: str, act: Callable[[str], None]) -> Self:
         name = node.removeprefix("node/")
-        with self._journal.doing(Step(method, (name,))):
+        with self._journal.doing(JournaledCall(method, (name,))):
             try:
                 act(name)
-            except ApiError as error:
+            except StatusError as error:
                 raise InputError(error.message) from error
         return self

@@ -38,7 +38,7 @@ def utilisation(table: NodeTable) -> Utilisation:
 
 
 def _of_row(table: NodeTable, row: int) -> dict[str, Usage]:
-    """What is offered and requested on a row, pods last; read from the columns, since there may be thousands of nodes."""
+    """The amounts offered and requested on a row, pods last; read from the columns, since there may be thousands of nodes."""
     requested = table.amounts_requested.amount
     usages = {
         name: Usage(amount, requested(name, row)) for name, amount in table.offered.by_row[row].items() if name != PODS

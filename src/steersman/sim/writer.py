@@ -17,7 +17,7 @@ from steersman import api
 from steersman.api import timestamps
 from steersman.assembly import Failure
 from steersman.clock import Clock
-from steersman.embedded import ApiError, Conflict, NotFound, Pods, Store
+from steersman.embedded import Conflict, NotFound, Pods, StatusError, Store
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, error
 from steersman.graph_copy import copied_attributes, shallow, shared_by_copies
@@ -78,7 +78,7 @@ class EmbeddedWriter:
         meta = pod.pod.metadata
         try:
             self._pods.bind(meta.namespace, meta.name, meta.uid, node_name)
-        except ApiError as refusal:
+        except StatusError as refusal:
             return error(refusal.message)
         return None
 

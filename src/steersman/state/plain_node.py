@@ -51,7 +51,7 @@ class PlainNodeInfo:
         return twin
 
     def copy(self) -> Self:
-        """Another one that is as this one is now."""
+        """A copy of the node as it is now."""
         twin = copy.copy(self)
         twin._pods = self._pods.copy()
         twin._requested = self._requested.copy()

@@ -144,7 +144,7 @@ class PodCounts:
         return label_class
 
     def _remember(self, label_class: LabelClass, pod: PodInfo) -> None:
-        """For the other pods of the template, but those that are on their way out."""
+        """Keeps the class for the other pods of the template, but those that are on their way out."""
         if not pod.is_terminating:
             pod.template.label_class = label_class
 

@@ -78,7 +78,7 @@ def arrow_table(rows: Sequence[Row], columns: Sequence[str]) -> pyarrow.Table:
 
 
 def _type(name: str, values: Iterable[Value]) -> pyarrow.DataType:
-    """By the name; by the values for parameters alone."""
+    """The type of a column: by its name, for parameters alone by their values."""
     import pyarrow
 
     if name in _INTEGERS:

@@ -56,7 +56,7 @@ class SliceBuilder(Builder[api.ResourceSlice]):
         return self._spec(per_device_node_selection=True)
 
     def where(self, key: str, *values: str) -> Self:
-        """On nodes with one of these values of the label."""
+        """Puts the slice on nodes with one of these values of the label."""
         requirement = api.NodeSelectorRequirement(key=key, operator="In", values=values)
         term = api.NodeSelectorTerm(match_expressions=(requirement,))
         return self._spec(node_selector=api.NodeSelector(node_selector_terms=(term,)))

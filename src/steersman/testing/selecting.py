@@ -43,12 +43,12 @@ def absent(key: str) -> Expression:
 
 
 def greater_than(key: str, value: int) -> Expression:
-    """For node selectors only."""
+    """A requirement for node selectors only."""
     return Expression(key, "Gt", (str(value),))
 
 
 def less_than(key: str, value: int) -> Expression:
-    """For node selectors only."""
+    """A requirement for node selectors only."""
     return Expression(key, "Lt", (str(value),))
 
 

@@ -88,7 +88,7 @@ class ClockPart(WebPart, frozen=True):
     speed: str
 
 
-class Problem(WebPart, frozen=True, omit_defaults=True):
+class InputProblem(WebPart, frozen=True, omit_defaults=True):
     """What is wrong with an input, where, and what would be right."""
 
     message: str
@@ -99,9 +99,9 @@ class Problem(WebPart, frozen=True, omit_defaults=True):
     line: int | None = None
 
 
-def problem_of(error: InputError) -> Problem:
+def problem_of(error: InputError) -> InputProblem:
     value = None if error.value is None else str(error.value)
-    return Problem(error.message, error.field, value, error.hint, error.object, error.line)
+    return InputProblem(error.message, error.field, value, error.hint, error.object, error.line)
 
 
 def seconds_of(timestamp: str | None) -> float:

@@ -39,7 +39,7 @@ KEEP_ALIVE: Final = b": keep-alive\n\n"
 _BACKLOG_BYTES: Final = 1 << 20
 
 
-class PodMove(WebPart, frozen=True, omit_defaults=True):
+class LaneMove(WebPart, frozen=True, omit_defaults=True):
     """A pod that left a lane. `to` is a lane, "bound" or "gone"."""
 
     pod: str
@@ -78,7 +78,7 @@ class ClusterDiff(WebPart, frozen=True, omit_defaults=True):
     totals: ClusterTotals | None = None
     lanes: LaneCounts | None = None
     rates: DecisionRates | None = None
-    moves: tuple[PodMove, ...] = ()
+    moves: tuple[LaneMove, ...] = ()
     moves_omitted: int = 0
     events: tuple[EventRow, ...] = ()
     clock: ClockPart | None = None
@@ -182,7 +182,7 @@ class ClusterSource:
         rows: RowChanges,
         figures: ClusterFigures,
         resources: tuple[str, ...],
-        moves: Sequence[PodMove],
+        moves: Sequence[LaneMove],
         events: Sequence[EventRow],
     ) -> ClusterDiff:
         alive, before = self._scheduler.cache.nodes.alive, self._shown
@@ -203,12 +203,12 @@ class ClusterSource:
             clock=figures.clock if before is None or _differ(figures.clock, before.clock) else None,
         )
 
-    def _move(self, decision: NotedDecision) -> PodMove:
+    def _move(self, decision: NotedDecision) -> LaneMove:
         if decision.outcome == "scheduled":
-            return PodMove(pod=decision.pod, at=decision.at, from_="inFlight", to="bound", node=decision.node)
+            return LaneMove(pod=decision.pod, at=decision.at, from_="inFlight", to="bound", node=decision.node)
         queued = self._scheduler.queue.get(decision.pod)
         lane = "gone" if queued is None else lane_of(queued)
-        return PodMove(pod=decision.pod, at=decision.at, from_="inFlight", to=lane)
+        return LaneMove(pod=decision.pod, at=decision.at, from_="inFlight", to=lane)
 
 
 def _differ(now: ClockPart | None, before: ClockPart | None) -> bool:

@@ -18,7 +18,7 @@ from steersman.config.effective_configuration import EffectiveProfile, effective
 from steersman.errors import InputError
 from steersman.redaction import hide_passwords
 from steersman.runtime.capabilities import capabilities_of
-from steersman.web.answers import Problem, WebPart, problem_of
+from steersman.web.answers import InputProblem, WebPart, problem_of
 
 DEFAULT, FILE, FLAG, APPLIED = "default", "file", "flag", "applied"
 EDITED: Final = "configuration"
@@ -84,8 +84,8 @@ class ValidateResult(WebPart, frozen=True):
     """Whether a configuration can be used, and how it differs from the one in effect."""
 
     valid: bool
-    problems: list[Problem]
-    warnings: list[Problem]
+    problems: list[InputProblem]
+    warnings: list[InputProblem]
     differences: list[ConfigurationDifference]
 
 
@@ -214,21 +214,21 @@ def validated(text: str, options: SchedulerOptions) -> ValidateResult:
     return ValidateResult(True, [], list(_warnings(other)), differences)
 
 
-def _warnings(options: SchedulerOptions) -> Iterator[Problem]:
+def _warnings(options: SchedulerOptions) -> Iterator[InputProblem]:
     if options.configuration.extenders:
-        yield Problem("extenders are not asked when a configuration is tried", field="extenders")
+        yield InputProblem("extenders are not asked when a configuration is tried", field="extenders")
 
 
 def _shown(value: Any) -> str:
     return NOT_SET if value is None else _text(value)
 
 
-def problems_of(error: InputError, text: str) -> list[Problem]:
+def problems_of(error: InputError, text: str) -> list[InputProblem]:
     """What is wrong with a configuration, each with its line where the field is in the text."""
     if not isinstance(error, ConfigError):
         return [problem_of(error)]
     return [
-        Problem(
+        InputProblem(
             " ".join(problem.text.split()),
             problem.field or None,
             None if problem.bad_value is None else str(problem.bad_value),

@@ -10,7 +10,7 @@ import msgspec
 
 from steersman.errors import SteersmanError
 from steersman.serving.http import JSON, Answer, Request
-from steersman.web.answers import Problem
+from steersman.web.answers import InputProblem
 
 T = TypeVar("T")
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 class WebRefusal(SteersmanError):
     """A request that is not carried out; the text is for whoever sent it."""
 
-    def __init__(self, code: int, reason: str, message: str, causes: Sequence[Problem] | None = None) -> None:
+    def __init__(self, code: int, reason: str, message: str, causes: Sequence[InputProblem] | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason

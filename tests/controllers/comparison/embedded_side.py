@@ -15,7 +15,7 @@ from steersman import api
 from steersman.api import codec
 from steersman.clock import ManualClock
 from steersman.controllers import Cluster, start
-from steersman.embedded import ApiError, KubeAdmission, NotFound, Pods, Propagation, Store, delete
+from steersman.embedded import KubeAdmission, NotFound, Pods, Propagation, StatusError, Store, delete
 
 START: Final = 1926000000.0
 """2031-01-12T16:00:00Z"""
@@ -67,7 +67,7 @@ class EmbeddedSide:
     def create(self, document: Document) -> Document:
         try:
             return self._document(self._store.create(codec.convert_object(document), document), document)
-        except ApiError as refusal:
+        except StatusError as refusal:
             raise Refused(refusal.message) from None
 
     def replace(self, document: Document, subresource: str = "") -> Document:

@@ -20,7 +20,7 @@ from steersman.apiserver.managed_fields import updated
 from steersman.apiserver.patches import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, patched
 from steersman.apiserver.server_side_apply import ApplyConflict, apply
 from steersman.apiserver.tables import table_of
-from steersman.embedded.errors import ApiError as OurError
+from steersman.embedded.errors import StatusError as OurError
 from steersman.testing.control_plane import JsonObject, KubeClient, ServerRefusal
 
 FORMS: Final = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH}

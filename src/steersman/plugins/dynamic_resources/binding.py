@@ -163,7 +163,7 @@ class ClaimBinder:
     # -- taking back -------------------------------------------------------------------------------------------------
 
     def deallocate(self, claim: api.ResourceClaim) -> None:
-        """So that the pod's claim can get other devices."""
+        """Takes the devices from the claim, so that it can get others."""
         self._handle.spawn(self._change(claim, _deallocated))
 
     def unreserve(self, claim: api.ResourceClaim, pod: api.Pod) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from steersman import api
-from steersman.embedded import ApiError
+from steersman.embedded import StatusError
 from steersman.errors import InputError
 from steersman.sim import Simulation
 
@@ -70,7 +70,7 @@ def _move(fork: Simulation, node: str, pods: Sequence[api.Pod]) -> bool:
     try:
         for pod in pods:
             store.create(_unplaced(pod))
-    except (ApiError, InputError):
+    except (StatusError, InputError):
         return False  # a quota, say, that would not let the replacement in
     fork.schedule_now(only_ready=True)
     return all(_has_node(fork, api.key(pod)) for pod in pods)

@@ -36,7 +36,7 @@ class Binaries(msgspec.Struct, frozen=True):
 
     @classmethod
     def find(cls) -> Self:
-        """In `KUBEBUILDER_ASSETS` when that is set, else in the cache directory."""
+        """The program in `KUBEBUILDER_ASSETS` when that is set, else in the cache directory."""
         return cls.in_folder(assets_folder())
 
     @classmethod

@@ -127,7 +127,7 @@ class KubeClient:
         return self._each(self._create_node, nodes, connections)
 
     def create_with_status(self, obj: JsonObject) -> JsonObject:
-        """For kinds whose status creation ignores: PersistentVolumeClaim, PodDisruptionBudget, Pod."""
+        """Creates an object of a kind whose status creation ignores: PersistentVolumeClaim, PodDisruptionBudget, Pod."""
         self.create(obj)
         path = self._path_of(obj, obj["metadata"]["name"], "status")
         return self.request("PATCH", path, {"status": obj["status"]})
@@ -159,7 +159,7 @@ class KubeClient:
         self.request("DELETE", self.path(kind, name, namespace), {"gracePeriodSeconds": grace_seconds})
 
     def delete_all(self, kind: str, namespace: str = "", *, labels: str = "") -> None:
-        """At once and of one namespace; without a namespace, of all of them."""
+        """Deletes all objects of a kind at once, of one namespace; without a namespace, of all of them."""
         if not namespace and self._resources.find(kind).namespaced:
             for found in {item["metadata"]["namespace"] for item in self.list(kind, labels=labels)}:
                 self.delete_all(kind, found, labels=labels)

@@ -47,12 +47,12 @@ class Authority:
         self.certificate = built.sign(issuer._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
     def server(self, *addresses: str) -> Identity:
-        """For a server that is reached under these addresses or host names."""
+        """A certificate for a server that is reached under these addresses or host names."""
         names = x509.SubjectAlternativeName([_general_name(address) for address in addresses])
         return self._issue(_subject(addresses[0]), ExtendedKeyUsageOID.SERVER_AUTH, names)
 
     def user(self, name: str, groups: Sequence[str] = ()) -> Identity:
-        """For a client: the API server reads the user from the common name, the groups from the organisations."""
+        """A certificate for a client: the API server reads the user from the common name, the groups from the organisations."""
         return self._issue(_subject(name, groups), ExtendedKeyUsageOID.CLIENT_AUTH)
 
     def _issue(
@@ -72,7 +72,7 @@ def new_key() -> ec.EllipticCurvePrivateKey:
 
 
 def pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """In the form that kube-apiserver also reads for service accounts, which is not PKCS 8."""
+    """The key in the form that kube-apiserver also reads for service accounts, which is not PKCS 8."""
     form = serialization.PrivateFormat.TraditionalOpenSSL
     return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
 

@@ -83,7 +83,7 @@ class ControlPlane:
         return self._authority.server(*addresses)
 
     def wait_ready(self) -> None:
-        """For after a restart without waiting, or a pause."""
+        """Waits until the control plane is ready, after a restart without waiting, or a pause."""
         self.etcd.wait_ready()
         self.api_server.wait_ready()
 
