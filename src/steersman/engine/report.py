@@ -59,6 +59,7 @@ class RowStatuses(NodeStatuses):
         return ((status, len(rows)) for status, rows in self.rows.items())
 
 
+_SMALL_IDS = 1 << 12
 #: Rows by status, in the pieces in which they were found.
 Groups = dict[Status, list[RowIndex]]
 
@@ -119,14 +120,22 @@ def _read_part(step: FilterStep, part: FilterPart, remaining: BoolColumn, groups
     reasons = _reasons(part)
     if reasons is None:
         return
-    failing = remaining & (reasons != 0)
+    failing = reasons != 0
+    failing &= remaining
     rows = failing.nonzero()[0]
     if not len(rows):
         return
     ids = reasons[rows]
-    for reason in np.unique(ids).tolist():
+    for reason in _distinct(ids):
         groups.setdefault(step.statuses[reason].of(step.name), []).append(rows[ids == reason])
-    remaining &= ~failing
+    remaining[rows] = False
+
+
+def _distinct(ids: AnyIntColumn) -> list[int]:
+    """The ids that there are, in ascending order. They are small as a rule: counting is faster than sorting, then."""
+    if ids.max(initial=0) >= _SMALL_IDS:
+        return np.unique(ids).tolist()
+    return np.bincount(ids).nonzero()[0].tolist()
 
 
 def _reasons(part: FilterPart) -> AnyIntColumn | None:

@@ -98,7 +98,8 @@ class _Reprieve:
             if limit.weights is not None:
                 self._amounts.append(limit.weights[self.cells] * limit.counted[rows][self._owner])
                 self._spare.append(limit.spare[rows])
-        self._conflict = np.isin(self.cells, removal.port_conflict_cells(rows))
+        conflicts = removal.port_conflict_cells(rows)
+        self._conflict = np.isin(self.cells, conflicts) if len(conflicts) else np.zeros(len(self.cells), np.bool_)
 
     def highest(self, first: RowIndex) -> IntColumn:
         """By row: the priority of the most important victim, which is the first."""
@@ -166,10 +167,12 @@ def rank(
     now: float,
 ) -> CandidateChoice:
     """The best of all: candidates that are known already, and rows, of which `make` makes a candidate by position."""
-    columns = [
-        np.concatenate([[cost(candidate, now) for candidate in singles], column])
-        for (_, cost), column in zip(RULES, _cost_columns(reprieved), strict=True)
-    ]
+    columns = _cost_columns(reprieved)
+    if singles:
+        columns = [
+            np.concatenate([[cost(candidate, now) for candidate in singles], column])
+            for (_, cost), column in zip(RULES, columns, strict=True)
+        ]
     left = np.arange(len(columns[0]))
     unseen = reprieved.pruned
     decisive = ONLY_CANDIDATE
@@ -181,7 +184,7 @@ def rank(
         decisive = rule
         if index == _PRUNED_BY:
             unseen = 0
-    ties = sorted((_name(i, singles, reprieved, names), i) for i in left.tolist())
+    ties = sorted(zip(_names_of(left, singles, reprieved, names), left.tolist(), strict=True))
     best = ties[0][1]
     chosen = singles[best] if best < len(singles) else make(best - len(singles))
     return CandidateChoice(chosen, decisive if len(ties) == 1 else SMALLEST_NAME, tuple(name for name, _ in ties))
@@ -193,5 +196,8 @@ def _cost_columns(reprieved: Reprieved) -> Sequence[np.ndarray[tuple[int], np.dt
     return no_violations, reprieved.highest, reprieved.sums, reprieved.counts, -reprieved.earliest
 
 
-def _name(index: int, singles: Sequence[Candidate], reprieved: Reprieved, names: Sequence[str]) -> str:
-    return singles[index].node if index < len(singles) else names[int(reprieved.rows[index - len(singles)])]
+def _names_of(indices: RowIndex, singles: Sequence[Candidate], reprieved: Reprieved, names: Sequence[str]) -> list[str]:
+    """The nodes of candidates and rows, which are counted on behind the candidates; `indices` ascend."""
+    known = int(np.searchsorted(indices, len(singles)))
+    rows = reprieved.rows[indices[known:] - len(singles)].tolist()
+    return [*(singles[index].node for index in indices[:known].tolist()), *map(names.__getitem__, rows)]
