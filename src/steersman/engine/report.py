@@ -133,9 +133,9 @@ def _read_part(step: FilterStep, part: FilterPart, remaining: BoolColumn, groups
 
 def _distinct(ids: AnyIntColumn) -> list[int]:
     """The ids that there are, in ascending order. They are small as a rule: counting is faster than sorting, then."""
-    if ids.max(initial=0) >= _SMALL_IDS:
-        return np.unique(ids).tolist()
-    return np.bincount(ids).nonzero()[0].tolist()
+    are_small = ids.max(initial=0) < _SMALL_IDS
+    distinct: list[int] = (np.bincount(ids).nonzero()[0] if are_small else np.unique(ids)).tolist()
+    return distinct
 
 
 def _reasons(part: FilterPart) -> AnyIntColumn | None:
