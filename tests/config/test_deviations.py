@@ -15,7 +15,7 @@ from steersman.config.deviations import REFUSED, WITHOUT_EFFECT
 from steersman.errors import InputError
 
 #: Where gates are declared, and where those are listed that nobody reads.
-DECLARATIONS = ("feature_gates.py", "other_feature_gates.py", "deviations.py")
+DECLARATIONS = ("feature_gates.py", "deviations.py")
 ROOT = Path(steersman.__file__).parent
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from steersman.config import DEFAULT_GATES, GATES, FeatureGates
-from steersman.config.other_feature_gates import OTHER_GATES
+from steersman.config.feature_gates import OTHER_GATES
 from steersman.errors import InputError
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decode stage: text to the values of a configuration document, strictly.
 
-Reads YAML or JSON (`yaml_tree`, `json_tree`), looks at apiVersion and kind, decodes by the tables of `schema` and
-`args_schema`. The result holds only what the document says; `defaults` completes it. Any other problem is reported
-instead of strict ones (unknown and duplicate fields), and all strict ones are reported together.
+Reads YAML or JSON (`yaml_tree`, `json_tree`), looks at apiVersion and kind, decodes by the tables of `schema`. The result
+holds only what the document says; `defaults` completes it. Any other problem is reported instead of strict ones (unknown and
+duplicate fields), and all strict ones are reported together.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any, Final
 import msgspec
 
 from steersman.api.go_text import quote
-from steersman.config.args_schema import ARGS
 from steersman.config.configuration import API_GROUP, API_VERSION, CONFIGURATION_KIND
 from steersman.config.errors import (
     ConfigError,
@@ -31,7 +30,7 @@ from steersman.config.errors import (
 from steersman.config.field_kinds import ObjectOf
 from steersman.config.json_tree import JsonObject, JsonValue, MalformedError, looks_like_json, parse_json, plain
 from steersman.config.plugin_args import ARGS_TYPES
-from steersman.config.schema import CONFIGURATION
+from steersman.config.schema import ARGS, CONFIGURATION
 from steersman.config.yaml_tree import UnsupportedValueError, parse_yaml
 
 _VERSION: Final = "v1"

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import msgspec
 
-from steersman.config.args_schema import ARGS
 from steersman.config.catalog import default_multi_point
 from steersman.config.configuration import (
     ALL_PLUGINS,
@@ -39,6 +38,7 @@ from steersman.config.plugin_args import (
     UtilizationShapePoint,
     VolumeBindingArgs,
 )
+from steersman.config.schema import ARGS
 
 _DEFAULT_SHAPE: Final = (
     UtilizationShapePoint(utilization=0, score=MAX_CUSTOM_PRIORITY_SCORE),

@@ -13,13 +13,12 @@ from typing import Final
 
 import yaml
 
-from steersman.config.args_schema import PLUGIN_ARGS
 from steersman.config.configuration import Args, SchedulerConfiguration
 from steersman.config.decoder import DecodedDocument, decode
 from steersman.config.defaults import with_defaults
 from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
 from steersman.config.json_tree import PlainValue
-from steersman.config.schema import CONFIGURATION
+from steersman.config.schema import CONFIGURATION, PLUGIN_ARGS
 from steersman.config.validation import validate
 from steersman.config.yaml_scalars import resolve
 from steersman.printable import has_printable_lines

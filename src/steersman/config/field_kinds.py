@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kinds of values a configuration field may have: how each is decoded strictly, and how it is printed.
 
-`schema` and `args_schema` compose them to tables, one per v1 type. Decoding follows kube-scheduler's JSON decoder: null means
+`schema` composes them to tables, one per v1 type. Decoding follows kube-scheduler's JSON decoder: null means
 "not given", an integer must be written as an integer, a field that is not in the table is reported with its path.
 """
 

@@ -7,10 +7,9 @@ The plugin runs as PostFilter of a cycle in which no node fits. Deciding is plai
 carrying out goes through the handle, off the cycle.
 """
 
-from steersman.preemption.candidates import Candidate, CandidateChoice
+from steersman.preemption.candidates import Candidate, CandidateChoice, PreemptionReport
 from steersman.preemption.default_preemption import DefaultPreemption
 from steersman.preemption.dry_run import CandidateSearch, FullSearch, SampledSearch
-from steersman.preemption.report import PreemptionReport
 
 __all__ = [
     "Candidate",

@@ -3,16 +3,20 @@
 
 The rules are upstream's, in upstream's order: each leaves the candidates that are best by it, until one is left. Where
 upstream then takes any, the smallest name is taken here. Of two pods the one with the higher priority matters more, and
-among equals the one that has run longer: victims are spared and listed in this order.
+among equals the one that has run longer: victims are spared and listed in this order. The result of PostFilter carries a
+`PreemptionReport`: how it was decided, for explanations, conformance and decision records.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import msgspec
 
 from steersman.api import timestamps
+from steersman.cycle.diagnosis import Diagnosis
+from steersman.engine.evaluation import NodeStatuses
 from steersman.framework.pod_info import PodInfo
 
 #: Makes every priority count as a positive number: a node with more victims must never look cheaper.
@@ -116,3 +120,52 @@ def as_equals(pods: Iterable[PodInfo]) -> list[PodInfo]:
     if not waiting:
         return every
     return [pod for pod in every if pod.pod.status.start_time is not None] + waiting[::-1]
+
+
+class PreemptionReport(msgspec.Struct, frozen=True):
+    """Everything that is known of one pod's attempt to make room."""
+
+    preemptor: str
+    all_nodes: int
+    #: Number of nodes on which the rejection could be resolved by removing pods.
+    examined: int
+    #: Nodes that would do, by name: all of them in a detailed report, else those whose victims had to be known.
+    candidates: tuple[Candidate, ...] = ()
+    #: Number of nodes that would do, listed or not. The search may have ended before it knew of all.
+    candidate_count: int = 0
+    choice: CandidateChoice | None = None
+    #: Pods of lower priority that lose their nomination to the chosen node: none while all victims are terminating already,
+    #: because nothing is carried out then.
+    cleared_nominations: tuple[str, ...] = ()
+    #: Why others would not do.
+    statuses: NodeStatuses = msgspec.field(default_factory=NodeStatuses)
+
+    def failure(self) -> str:
+        """Why there is no choice, in the words of a scheduling failure."""
+        return Diagnosis(self.all_nodes, self.statuses, frozenset(), frozenset()).message()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, named as in Kubernetes' JSON."""
+        document: dict[str, Any] = {
+            "examinedNodes": self.examined,
+            "candidateNodes": self.candidate_count,
+            "candidates": [_candidate_document(candidate) for candidate in self.candidates],
+            "rejected": [
+                {"reasons": list(status.reasons), "nodes": sorted(names)}
+                for status, names in self.statuses.groups.items()
+            ],
+        }
+        if self.choice is not None:
+            document["nominatedNode"] = self.choice.candidate.node
+            document["decidedBy"] = self.choice.rule
+            document["ties"] = sorted(self.choice.ties)
+            document["clearedNominations"] = list(self.cleared_nominations)
+        return document
+
+
+def _candidate_document(candidate: Candidate) -> dict[str, Any]:
+    return {
+        "node": candidate.node,
+        "victims": [{"pod": victim.key, "priority": victim.priority} for victim in candidate.victims],
+        "pdbViolations": candidate.pdb_violations,
+    }

@@ -25,10 +25,10 @@ from steersman.framework.plugin import (
 )
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status, unresolvable, unschedulable
+from steersman.preemption.candidates import PreemptionReport
 from steersman.preemption.dry_run import SampledSearch
 from steersman.preemption.evaluator import Evaluator
 from steersman.preemption.executor import Executor
-from steersman.preemption.report import PreemptionReport
 
 ASYNC_GATE = "SchedulerAsyncPreemption"
 REASON_UNDER_WAY = "waiting for the preemption for this pod to be finished"

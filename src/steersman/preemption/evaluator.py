@@ -23,12 +23,11 @@ from steersman.framework.plugin import NodeStatusReader
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status, error, unschedulable
 from steersman.kept import Kept
-from steersman.preemption.candidates import Candidate, CandidateChoice, pick
+from steersman.preemption.candidates import Candidate, CandidateChoice, PreemptionReport, pick
 from steersman.preemption.column_dry_run import ColumnDryRun
 from steersman.preemption.disruption_budgets import Budgets
 from steersman.preemption.dry_run import CandidateSearch, DryRunQuestion, DryRuns, search_plainly
 from steersman.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, outranked
-from steersman.preemption.report import PreemptionReport
 from steersman.state.node_table import NodeTable
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from steersman.config.args_schema import RESOURCES, SHAPE
 from steersman.config.configuration import API_VERSION, Extender
 from steersman.config.decoder import DocumentHeader, StrictErrors, decode_errors, decode_object, header_of, read_tree
 from steersman.config.durations import Duration
@@ -17,7 +16,7 @@ from steersman.config.errors import DecodeAbort, DecodeKind, DecodeLog, Document
 from steersman.config.field_kinds import ABSENT, BOOL, INT32, INT64, TEXT, TEXTS, Field, Integer, ListOf, ObjectOf
 from steersman.config.json_tree import JsonValue
 from steersman.config.plugin_args import ConfigStruct, ResourceSpec, UtilizationShapePoint
-from steersman.config.schema import EXTENDER
+from steersman.config.schema import EXTENDER, RESOURCES, SHAPE
 
 POLICY_KIND: Final = "Policy"
 _API_VERSIONS: Final = ("", "v1", API_VERSION)

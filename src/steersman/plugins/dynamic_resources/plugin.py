@@ -2,7 +2,8 @@
 """The plugin's extension points.
 
 PreFilter looks up the claims, Filter searches each node for devices, Reserve takes those of the chosen node, PreBind
-writes them down. PostFilter gives back devices that keep the pod from being placed.
+writes them down. PostFilter gives back devices that keep the pod from being placed. Hints say when a pod that waits for
+devices is worth another attempt.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from steersman.config import DynamicResourcesArgs
 from steersman.framework.columns import ClusterScoreKernel, ColumnarScore, Depends, ScoreKernel
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.device_classes import DeviceClasses, may_be_devices
-from steersman.framework.events import ClusterEventWithHint
+from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.handle import DevicesHandle
+from steersman.framework.hints import changed
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import IntColumn, NodesView, Rows
 from steersman.framework.plugin import (
@@ -46,14 +48,13 @@ from steersman.plugins.dynamic_resources.allocation import (
 )
 from steersman.plugins.dynamic_resources.binding import BindingFault, ClaimBinder
 from steersman.plugins.dynamic_resources.claim_tracker import claim_tracker_of
-from steersman.plugins.dynamic_resources.claims import ClaimProblem, is_reserved_for, pod_claims
+from steersman.plugins.dynamic_resources.claims import ClaimProblem, Claims, is_reserved_for, pod_claims
 from steersman.plugins.dynamic_resources.extended_resources import IN_MEMORY, in_memory_uid
 from steersman.plugins.dynamic_resources.filter_cache import (
     NodeAllocation,
     RowIndex,
 )
 from steersman.plugins.dynamic_resources.filtering import REASON_NOT_AVAILABLE, ClaimFilter
-from steersman.plugins.dynamic_resources.hints import ClaimHints
 from steersman.plugins.dynamic_resources.pre_filter import ClaimPreFilter, CycleClaims
 from steersman.plugins.dynamic_resources.shortfall import DeviceShortfall
 
@@ -321,3 +322,47 @@ class NothingAllocated(ScoreKernel):
 
     def row(self, row: int) -> int:
         return 0
+
+
+class ClaimHints:
+    """Hints for pods that wait for devices: claims and pods are looked at; nodes, classes and slices always help."""
+
+    def __init__(self, claims: Claims) -> None:
+        self._claims = claims
+
+    def events(self) -> tuple[ClusterEventWithHint, ...]:
+        add, update = ActionType.ADD, ActionType.UPDATE
+        nodes = add | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE
+        generated = ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
+        return (
+            ClusterEventWithHint(ClusterEvent(EventResource.NODE, nodes)),
+            ClusterEventWithHint(ClusterEvent(EventResource.RESOURCE_CLAIM, add | update), self.after_claim_change),
+            ClusterEventWithHint(ClusterEvent(EventResource.POD, generated), self.after_pod_change),
+            ClusterEventWithHint(ClusterEvent(EventResource.DEVICE_CLASS, add | update)),
+            ClusterEventWithHint(ClusterEvent(EventResource.RESOURCE_SLICE, add | update)),
+        )
+
+    def after_claim_change(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
+        """Devices that were given back help everybody, other changes only the pods that use the claim."""
+        before, after = changed(api.ResourceClaim, old, new)
+        try:
+            uses = any(c.metadata.uid == after.metadata.uid for c in pod_claims(waiting, self._claims))
+        except ClaimProblem:
+            return QueueingHint.SKIP
+        if before is not None and before.status.allocation is not None and after.status.allocation is None:
+            return QueueingHint.QUEUE
+        if not uses:
+            return QueueingHint.SKIP
+        relevant = before is None or before.status != after.status
+        return QueueingHint.QUEUE if relevant else QueueingHint.SKIP
+
+    def after_pod_change(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
+        """The pod got the names of its claims."""
+        _, pod = changed(api.Pod, None, new)
+        if pod.metadata.uid != waiting.metadata.uid:
+            return QueueingHint.SKIP
+        try:
+            pod_claims(pod, self._claims)
+        except ClaimProblem:
+            return QueueingHint.SKIP
+        return QueueingHint.QUEUE
