@@ -351,7 +351,7 @@ def test_changes_of_objects_are_replayed(tmp_path: Path) -> None:
 
 def test_every_step_of_a_journal_can_be_recorded() -> None:
     text = Path(simulation_module.__file__).read_text(encoding="utf-8")
-    noted = set(re.findall(r'Step\("(\w+)"', text)) | set(re.findall(r'_do_to_node\(node, "(\w+)"', text))
+    noted = set(re.findall(r'JournaledCall\("(\w+)"', text)) | set(re.findall(r'_do_to_node\(node, "(\w+)"', text))
     assert noted == METHODS
 
 

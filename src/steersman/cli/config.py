@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from steersman.cli.output import say
+from steersman.cli.output import SummaryGroup, say
 from steersman.cli.parameters import gates_option, parse_gates, plugin_option
-from steersman.cli.summaries import SummaryGroup
 from steersman.printable import printable
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ from typing import Final, NamedTuple
 
 import click
 
-from steersman.cli.output import say
+from steersman.cli.output import SummaryGroup, say
 from steersman.cli.parameters import CommandT
-from steersman.cli.summaries import SummaryGroup
 from steersman.cli.terminal import terminal_width
 from steersman.errors import InputError
 

@@ -20,7 +20,7 @@ from steersman.cli.doctor import doctor
 from steersman.cli.examples import examples
 from steersman.cli.explain import explain
 from steersman.cli.mcp import mcp
-from steersman.cli.output import say_error
+from steersman.cli.output import SummaryGroup, say_error
 from steersman.cli.plan import plan
 from steersman.cli.progress import timed
 from steersman.cli.record import history, replay
@@ -28,7 +28,6 @@ from steersman.cli.run import run
 from steersman.cli.sandbox import sandbox
 from steersman.cli.shadow import shadow
 from steersman.cli.simulate import simulate
-from steersman.cli.summaries import SummaryGroup
 from steersman.cli.sweep import sweep
 from steersman.cli.version import print_version, version
 from steersman.errors import SteersmanError

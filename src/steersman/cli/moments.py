@@ -66,7 +66,7 @@ def as_loaded(simulation: Simulation) -> Simulation:
     from steersman import api
 
     setup = simulation.setup
-    fresh = setup._replace(start=setup.start + simulation.now).made()
+    fresh = simulation.made(setup._replace(start=setup.start + simulation.now))
     kinds = dict.fromkeys((*simulation.known_kinds, *api.KINDS.values()))
     fresh.add([obj for kind in kinds for obj in simulation.cluster.objects(kind).values()], validate="ignore")
     return fresh

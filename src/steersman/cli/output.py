@@ -2,6 +2,7 @@
 """The way to the terminal: everything that commands print passes through here, and foreign text leaves its tricks behind.
 
 Lines are the command's own; what stands in them may be anybody's (`printable`). On a terminal they are coloured (`terminal`).
+Help texts show the summaries of commands whole: folded where they are long, never cut off.
 """
 
 from __future__ import annotations
@@ -52,3 +53,18 @@ def _yaml(document: Any, *, as_it_is: bool) -> str:
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     dumped: str = yaml.dump(document, Dumper=dumper, sort_keys=False, allow_unicode=as_it_is, width=4096)
     return dumped
+
+
+_WHOLE = 1000
+"""Longer than any first sentence: click cuts a summary that does not fit on the line."""
+
+
+class SummaryGroup(click.Group):
+    """A group of commands whose help shows the first sentence of each, whole."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        named = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        shown = [(name, command) for name, command in named if command is not None and not command.hidden]
+        if shown:
+            with formatter.section("Commands"):
+                formatter.write_dl([(name, command.get_short_help_str(_WHOLE)) for name, command in shown])

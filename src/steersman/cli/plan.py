@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from steersman.cli.output import SummaryGroup
 from steersman.cli.parameters import chosen_validation
 from steersman.cli.plan_compare import compare
 from steersman.cli.plan_inputs import example_of, load_simulation, plan_options, planned, sources_of, stdin_of
 from steersman.cli.plan_output import Explainer, conclude, write_manifests
 from steersman.cli.progress import working
 from steersman.cli.report_file import writable_file
-from steersman.cli.summaries import SummaryGroup
 from steersman.errors import InputError
 
 if TYPE_CHECKING:

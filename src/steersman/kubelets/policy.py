@@ -14,9 +14,8 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 
 from steersman.api import LabelSelector, Pod, codec
-from steersman.api.own_documents import DocumentKind, DocumentPart
 from steersman.api.selectors import from_label_selector
-from steersman.api.text_files import errors_in_file
+from steersman.api.text_files import DocumentKind, DocumentPart, errors_in_file
 from steersman.errors import InputError
 from steersman.kubelets.durations import parse_duration
 

@@ -20,7 +20,7 @@ from steersman.observe.evaluations import Evaluations
 from steersman.observe.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
 from steersman.observe.plugin_timing import FAILED, SUCCESS, MeasuredQueueMetrics, timed
 from steersman.preemption import DefaultPreemption
-from steersman.preemption.report import PreemptionReport
+from steersman.preemption.candidates import PreemptionReport
 from steersman.queue import MICROSECONDS, NEVER, QueuedPodInfo
 from steersman.runtime.profile import Profile
 

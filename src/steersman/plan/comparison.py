@@ -26,8 +26,8 @@ from steersman.plan.measures import Measures, Places, measure, moved_between, pl
 from steersman.report import Distribution, Section, Table
 from steersman.sim import Simulation
 from steersman.sim.confidence import estimate
-from steersman.sim.configuration import Configuration
 from steersman.sim.processes import run_in_processes
+from steersman.sim.setup import Configuration
 from steersman.sim.sources import Source
 
 MEASURES: Final = tuple(field.encode_name for field in msgspec.structs.fields(Measures))

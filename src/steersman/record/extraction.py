@@ -129,7 +129,7 @@ class _ObjectsBefore(AttemptObserver):
 
 def _simulated_objects(reader: RecordReader, wanted: _Wanted) -> list[api.Object]:
     recorded = read_run(reader.directory)
-    with simulation_setup(recorded.run).made() as simulation:
+    with Simulation.made(simulation_setup(recorded.run)) as simulation:
         observer = _ObjectsBefore(simulation, wanted, recorded.decisions_before)
         simulation.observe(observer)
         for step in recorded.steps:

@@ -62,7 +62,7 @@ def simulation_at(
     if run.is_live:
         return _live_simulation_at(reader, until, consent)
     recorded = read_run(directory)
-    simulation = simulation_setup(recorded.run, None, consent).made()
+    simulation = Simulation.made(simulation_setup(recorded.run, None, consent))
     try:
         _go(simulation, recorded, until)
     except BaseException:

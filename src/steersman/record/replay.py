@@ -57,7 +57,7 @@ def replay(
 
 def _decide_again(recorded: RecordedRun, setup: SimulationSetup) -> list[DecisionBody]:
     decided: list[DecisionBody] = []
-    with setup.made() as simulation:
+    with Simulation.made(setup) as simulation:
         _watch(simulation, setup.start, decided)
         for step in recorded.steps:
             repeat(step.frame, step.objects, simulation)

@@ -32,7 +32,7 @@ from steersman.scenario.result import Milestone, MilestoneSource, ScenarioResult
 from steersman.scenario.timeline import PreparedStep, Timeline
 from steersman.scenario.times import duration_text
 from steersman.sim import Simulation, SimulationError
-from steersman.sim.configuration import Configuration
+from steersman.sim.setup import Configuration
 from steersman.sim.sources import Source, gather
 
 MOST_LOOKS: Final = 100_000

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 
 from steersman.api import codec
-from steersman.api.own_documents import DocumentKind
+from steersman.api.text_files import DocumentKind
 from steersman.errors import InputError
 from steersman.kubelets import KubeletPolicy, load_policy
 from steersman.scenario.document import (

@@ -12,10 +12,11 @@ from steersman.sim.loop import VirtualLoop
 from steersman.sim.next_decision import NextDecision
 from steersman.sim.node_pools import NodePool, NodePools, load_pools
 from steersman.sim.placements import Placement
-from steersman.sim.progress import Progress
+from steersman.sim.recorder import Progress
 from steersman.sim.result import Result, Summary
 from steersman.sim.series import Series
-from steersman.sim.simulation import Simulation, SimulationSetup
+from steersman.sim.setup import SimulationSetup
+from steersman.sim.simulation import Simulation
 from steersman.sim.tasks import SimulationError
 from steersman.sim.utilisation import Usage, Utilisation
 from steersman.sim.writer import EmbeddedWriter, Preemption

@@ -7,20 +7,31 @@ are lost by a patch, as they were when the object came.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from steersman import api
 from steersman.api import codec, validation
-from steersman.embedded import Invalid, Store
+from steersman.embedded import Invalid, StatusError, Store
+from steersman.errors import InputError
 from steersman.sim.object_names import given_key
 
 POD_SPEC_STAYS: Final = "pod updates may not change the spec of a pod"
 
 T = TypeVar("T", bound=api.Object)
 _replace = msgspec.structs.replace
+
+
+@contextmanager
+def refusals_as_input_errors(obj: str | None = None) -> Iterator[None]:
+    """Refusals of the cluster in the block become `InputError`s, which name the object if it is given."""
+    try:
+        yield
+    except StatusError as error:
+        raise InputError(error.message, object=obj) from error
 
 
 def update(store: Store, obj: api.Object) -> bool:

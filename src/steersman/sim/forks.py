@@ -27,7 +27,7 @@ from steersman.sim.journal import JournaledCall
 from steersman.sim.tasks import SimulationError
 
 if TYPE_CHECKING:
-    from steersman.sim.simulation import Simulation, SimulationSetup
+    from steersman.sim.simulation import Simulation
 
 _BECAUSE: Final = (
     "the simulation cannot be repeated (the cluster was changed directly, or a plugin is not deterministic)"
@@ -101,14 +101,9 @@ def _has_own_annotations(pod: api.Pod) -> bool:
     return any(name.startswith(ANNOTATION_PREFIX) for name in pod.metadata.annotations)
 
 
-def made(cls: type[Simulation], setup: SimulationSetup) -> Simulation:
-    """A simulation of that class, to which nothing was done yet."""
-    return cls(setup.options, setup.seed, setup.start, setup.kubelets, controllers=setup.controllers)
-
-
 def done_again(simulation: Simulation, steps: Iterable[JournaledCall], watched: Iterable[str]) -> Simulation:
     """Another simulation, made like this one, to which these steps were done, and which watched these pods."""
-    again = made(type(simulation), simulation.setup)
+    again = simulation.made(simulation.setup)
     again._recorder.watch(watched)
     for step in steps:
         step.repeat(again)
@@ -203,7 +198,7 @@ def unpickled(plugin_files: Sequence[str], content: bytes) -> Simulation:
     for path in plugin_files:
         load_module_once(Path(path))
     cls, setup, journal, names, version = pickle.loads(content)
-    simulation = made(cls, setup)
+    simulation: Simulation = cls.made(setup)
     simulation._recorder.watch(names)
     for step in journal:
         step.repeat(simulation)

@@ -17,9 +17,8 @@ import msgspec
 
 from steersman import api
 from steersman.api import codec, label_syntax, validation
-from steersman.api.own_documents import DocumentKind, DocumentPart
 from steersman.api.schemas import schema_of
-from steersman.api.text_files import errors_in_file
+from steersman.api.text_files import DocumentKind, DocumentPart, errors_in_file
 from steersman.api.unknown_fields import unknown_fields
 from steersman.errors import InputError
 from steersman.sim.node_costs import POOL_LABEL, PRICE_ANNOTATION

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanations in a simulation: recorded while the scheduler decides, or made of the state that a pending pod faces."""
+"""Explanations in a simulation: recorded while the scheduler decides, or made of the state that a pending pod faces.
+
+Whoever waits for a run is told of its progress here, after decisions that are looked at anyway.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -32,6 +36,20 @@ _replace = msgspec.structs.replace
 _AFTER_A_CYCLE = (REASON_UNSCHEDULABLE, REASON_ERROR, REASON_NOT_TRIED)
 
 
+_PROGRESS_EVERY: Final = 250
+"""Decisions between two words about the progress."""
+
+
+class Progress(NamedTuple):
+    """How far a run has got."""
+
+    scheduled: int
+    #: Pods that came without a node.
+    pods: int
+    #: Virtual time since the start.
+    seconds: float
+
+
 class Recorder:
     """Watches the cycles of some pods; of each the last explanation is kept."""
 
@@ -53,6 +71,24 @@ class Recorder:
         if self.is_watching and not was_watching:
             self._driver.scheduler.observe(EvaluationObserver(self._observe))
             detail_preemptions(self._driver.scheduler.profiles.values())
+
+    def decision_observer(
+        self, pods: int = 0, on_progress: Callable[[Progress], None] | None = None
+    ) -> Callable[[Decision], None] | None:
+        """The work after every decision of a run, in which so many pods came without a node; None for most runs."""
+        if on_progress is None:
+            return self.decided if self.is_watching else None
+        driver = self._driver
+        told = driver.decisions
+
+        def note(decision: Decision) -> None:
+            nonlocal told
+            self.decided(decision)
+            if driver.decisions - told >= _PROGRESS_EVERY:
+                told = driver.decisions
+                on_progress(Progress(len(driver.writer.placed_at), pods, driver.now))
+
+        return note
 
     def _observe(self, pod: PodInfo, evaluation: Evaluation) -> None:
         if pod.key in self.names:

@@ -13,19 +13,17 @@ done again: that is how a decision is explained afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, BinaryIO, Final, NamedTuple, Self, cast
+from typing import Any, BinaryIO, Self, cast
 from weakref import ref
-
-import msgspec
 
 from steersman import api
 from steersman.api.field_check import Validation
 from steersman.assembly import AttemptObserver, Scheduler, SchedulerOptions
-from steersman.assembly.registry import PluginSource, kinds_of_scheduler, register, with_enabled
+from steersman.assembly.registry import PluginSource
 from steersman.clock import ManualClock
-from steersman.config import FeatureGates, refuse_unsupported
+from steersman.config import FeatureGates
 from steersman.cycle.decision import Decision
-from steersman.embedded import CONTROLLED_FINALIZERS, KubeAdmission, StatusError, Store, delete, evict
+from steersman.embedded import CONTROLLED_FINALIZERS, KubeAdmission, Store, delete, evict
 from steersman.errors import InputError
 from steersman.graph_copy import copied_attributes, no_value
 from steersman.kubelets import (
@@ -34,43 +32,23 @@ from steersman.kubelets import (
     PolicySource,
     check_annotations,
     cordon,
-    load_policy,
     uncordon,
 )
 from steersman.sim import changes, forks, sources
-from steersman.sim.configuration import Configuration, load_configuration
+from steersman.sim.changes import refusals_as_input_errors
 from steersman.sim.driver import Driver
-from steersman.sim.extenders import real_time_extenders
 from steersman.sim.forks import StateStamp
 from steersman.sim.intake import Intake
 from steersman.sim.journal import Journal, JournaledCall
 from steersman.sim.moment import result_now
 from steersman.sim.next_decision import NextDecision, check_feasible, next_decision
 from steersman.sim.object_names import parse_reference, pod_key
-from steersman.sim.progress import Progress, decision_observer
-from steersman.sim.recorder import Recorder
+from steersman.sim.recorder import Progress, Recorder
 from steersman.sim.result import Result
+from steersman.sim.setup import START, Configuration, SimulationSetup, loaded
 from steersman.sim.sources import Gathered, Given, Source
 from steersman.sim.tasks import SimulationError
 from steersman.sim.writer import Preemption
-
-START: Final = 1_767_225_600.0
-"""2026-01-01T00:00:00Z: the time of clusters that do not say when they are."""
-
-
-class SimulationSetup(NamedTuple):
-    """How a simulation was made: everything but what was done to it afterwards, which is in its journal."""
-
-    options: SchedulerOptions
-    seed: int
-    #: What the cluster's clock shows at the start, as Unix time.
-    start: float
-    kubelets: KubeletPolicy
-    controllers: bool
-
-    def made(self) -> Simulation:
-        """Another simulation, to which nothing was done yet."""
-        return forks.made(Simulation, self)
 
 
 @copied_attributes(_finalizer=no_value, _origin=no_value, _forked_at=no_value)
@@ -134,21 +112,26 @@ class Simulation:
         notes of the result ("warn") or not looked for ("ignore"), by `validate`. Raises `InputError`, `ConfigError` and
         `PluginError`.
         """
-        chosen = gates if isinstance(gates, FeatureGates) else FeatureGates(gates)
-        refuse_unsupported(chosen)
-        registry, names = register(plugins)
-        enabled = with_enabled(load_configuration(config, chosen), names)
-        asked = real_time_extenders(enabled) if extenders else ()
-        options = SchedulerOptions(enabled, chosen, registry, asked)
-        kinds = kinds_of_scheduler(enabled, chosen, registry)
-        gathered = sources.gather(source, stdin, (*kinds.watched, *kinds.read), validate)
-        moment = sources.latest_moment([given.object for given in gathered.objects])
-        policy = load_policy(kubelets)
-        policy = msgspec.structs.replace(policy, seed=policy.seed or seed)
-        began = START if moment is None else float(int(moment))
-        simulation = cls(options, seed, began, policy, controllers=controllers)
+        setup, gathered = loaded(
+            source,
+            config=config,
+            seed=seed,
+            plugins=plugins,
+            gates=gates,
+            stdin=stdin,
+            validate=validate,
+            controllers=controllers,
+            kubelets=kubelets,
+            extenders=extenders,
+        )
+        simulation = cls.made(setup)
         simulation._add(gathered)
         return simulation
+
+    @classmethod
+    def made(cls, setup: SimulationSetup) -> Self:
+        """A simulation that is set up so, and to which nothing was done yet."""
+        return cls(setup.options, setup.seed, setup.start, setup.kubelets, controllers=setup.controllers)
 
     # -- changing the cluster ----------------------------------------------------------------------------------------
 
@@ -236,11 +219,9 @@ class Simulation:
     def patch(self, what: str, document: Mapping[str, Any]) -> Self:
         """A JSON merge patch of an object: `("deployment/web", {"spec": {"replicas": 5}})`. Raises `InputError`."""
         kind, key = parse_reference(what, self.known_kinds)
-        with self._journal.doing(JournaledCall("patch", (what, document))):
+        with self._journal.doing(JournaledCall("patch", (what, document))), refusals_as_input_errors():
             try:
                 changes.patch(self._store, kind, key, document)
-            except StatusError as error:
-                raise InputError(error.message) from error
             except InputError as error:
                 raise error.located(object=f"{kind.KIND} {key}") from error
         return self
@@ -280,11 +261,8 @@ class Simulation:
         """The pod `namespace/name` is evicted, with its own grace period, as the eviction API does. Raises `InputError`, also
         if a disruption budget does not allow it now."""
         key = pod_key(pod.removeprefix("pod/"))
-        with self._journal.doing(JournaledCall("evict", (key,))):
-            try:
-                evict(self._store, key, grace_period_seconds=None)
-            except StatusError as error:
-                raise InputError(error.message, object=f"Pod {key}") from error
+        with self._journal.doing(JournaledCall("evict", (key,))), refusals_as_input_errors(f"Pod {key}"):
+            evict(self._store, key, grace_period_seconds=None)
         return self
 
     # -- running -----------------------------------------------------------------------------------------------------
@@ -301,7 +279,7 @@ class Simulation:
         stopped: the result, as far as it got, says why in `stopped`.
         """
         self._recorder.watch(map(pod_key, explain))
-        on_decision = decision_observer(self._driver, self._recorder, self._intake.asked, on_progress)
+        on_decision = self._recorder.decision_observer(self._intake.asked, on_progress)
         with self._journal.doing(JournaledCall("run", (until,))):
             try:
                 self._driver.run(until, on_decision)
@@ -312,7 +290,7 @@ class Simulation:
     def advance(self, until: float | None = None, *, stops_at_rest: bool = False) -> None:
         """Runs as `run` does, without a result: for those who go on in small steps. With `stops_at_rest` it ends before `until`
         when nothing would change any more. Raises `SimulationError` where it does not come to rest."""
-        on_decision = self._recorder.decided if self._recorder.is_watching else None
+        on_decision = self._recorder.decision_observer()
         with self._journal.doing(JournaledCall("advance", (until,), {"stops_at_rest": stops_at_rest})):
             self._driver.run(until, on_decision, stops_at_rest=stops_at_rest)
 
@@ -445,8 +423,7 @@ class Simulation:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __copy__(self) -> Self:
-        return self.fork()
+    __copy__ = fork
 
     def __deepcopy__(self, _: dict[int, object]) -> Self:
         return self.fork()
@@ -462,17 +439,12 @@ class Simulation:
 
     def _delete(self, kind: type[api.Object], key: str) -> None:
         with self._journal.doing(JournaledCall("_delete", (kind, key))):
-            try:
+            with refusals_as_input_errors():
                 delete(self._store, kind, key, propagation="Background", grace_period_seconds=0)
-            except StatusError as error:
-                raise InputError(error.message) from error
             self._driver.settle()  # what controllers held back, or what goes with it, is gone for whoever looks next
 
     def _do_to_node(self, node: str, method: str, act: Callable[[str], None]) -> Self:
         name = node.removeprefix("node/")
-        with self._journal.doing(JournaledCall(method, (name,))):
-            try:
-                act(name)
-            except StatusError as error:
-                raise InputError(error.message) from error
+        with self._journal.doing(JournaledCall(method, (name,))), refusals_as_input_errors():
+            act(name)
         return self

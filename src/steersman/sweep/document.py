@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from steersman.api.own_documents import DocumentPart
+from steersman.api.text_files import DocumentPart
 
 SWEEP_KIND: Final = "Sweep"
 SWEEP_VERSION: Final = "steersman.dev/v1alpha1"

@@ -17,8 +17,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from steersman.api import codec
-from steersman.api.own_documents import DocumentKind
-from steersman.api.text_files import errors_in_file
+from steersman.api.text_files import DocumentKind, errors_in_file
 from steersman.errors import InputError
 from steersman.sweep.document import (
     SWEEP_KIND,
