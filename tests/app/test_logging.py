@@ -20,19 +20,20 @@ from tests.client.serving import run
 
 from steersman.app import Control, RunOptions
 from steersman.app import run as run_program
-from steersman.app.decision_lines import (
+from steersman.app.log_lines import (
     ATTEMPT,
     BEST,
     BOUND,
     CHOSEN,
     FAULT,
     FINAL_SCORE,
+    GATED,
     LOOKED_AT,
+    MOVED,
     NO_FIT,
     PLUGIN_SCORE,
     PREEMPTED,
 )
-from steersman.app.event_lines import GATED, MOVED
 from steersman.app.run import STARTING
 from steersman.observe import Log, LogFormat, set_up
 from steersman.testing import make_pod

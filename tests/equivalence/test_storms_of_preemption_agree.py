@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.equivalence.examples import examples
 
 from steersman import Simulation, api
-from steersman.assembly import scheduler
+from steersman.assembly import construction
 from steersman.assembly.pending_pods import PreEnqueueStep
 from steersman.testing import make_node, make_pod
 
@@ -43,7 +43,7 @@ def test_placements_victims_and_attempts_are_the_same(seed: int) -> None:
     indexed = Simulation.load(*storm(seed), seed=1).run(until=600)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            scheduler,
+            construction,
             "pre_enqueue_step",
             lambda call, info: PreEnqueueStep(call.name, call.run, info),
         )

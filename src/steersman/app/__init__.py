@@ -4,7 +4,7 @@
     RunOptions ─► `settings.effective` (configuration, gates, plugins) ─► run ─► exit code
 
 `program` connects the parts and lives through start, leading and shutdown, `host` drives the scheduler,
-`decision_lines` logs, `tasks` holds what is in flight, `process` has what concerns the operating system, signals among it. A
+`log_lines` logs, `tasks` holds what is in flight, `process` has what concerns the operating system, signals among it. A
 thread of their own (`control_thread`) have the lease, the endpoints (`authorities`: to whom) and the watchdog of `supervision`.
 """
 

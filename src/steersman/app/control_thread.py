@@ -29,7 +29,17 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from steersman.app.process import new_event_loop
-from steersman.client import LeaderElection, LeaseLost
+from steersman.client import (
+    ElectionSettings,
+    FailureLog,
+    HttpLease,
+    LeaderElection,
+    LeaseLost,
+    Timing,
+    Transport,
+    WriteFence,
+)
+from steersman.config import LeaderElectionConfiguration
 from steersman.serving import SchedulingLoopBusy
 
 logger = logging.getLogger(__name__)
@@ -43,7 +53,6 @@ ANSWER_SECONDS: Final = 10.0
 MOST_QUESTIONS: Final = 8
 """More at once would only wait for each other."""
 BUSY: Final = "the scheduling loop has not answered within {:g} seconds; /livez says whether it stands still\n"
-logger = logging.getLogger(__name__)
 
 
 class ControlThread:
@@ -134,6 +143,26 @@ class SchedulingLoopPort:
 
 
 # -- a term of office --------------------------------------------------------------------------------------------------
+
+
+def leader_election(
+    chosen: LeaderElectionConfiguration,
+    transport: Transport,
+    identity: str,
+    timing: Timing,
+    fence: WriteFence,
+    failure_log: FailureLog,
+) -> LeaderElection:
+    """The election that the configuration asks for, in which this process stands as `identity`."""
+    settings = ElectionSettings(
+        identity, chosen.lease_duration.seconds, chosen.renew_deadline.seconds, chosen.retry_period.seconds
+    )
+    lease = HttpLease(transport, chosen.resource_namespace, chosen.resource_name, settings.attempt_seconds)
+    return LeaderElection(lease, settings, timing, _say_leader, fence, failure_log)
+
+
+def _say_leader(leader: str) -> None:
+    logger.info("the leader is %s", leader or "nobody")
 
 
 class Leadership:

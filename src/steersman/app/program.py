@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from steersman.app import endpoints
-from steersman.app.control_thread import ControlThread, Leadership, SchedulingLoopPort
-from steersman.app.decision_lines import AttemptLines, DecisionLines, log_preemptions
-from steersman.app.event_lines import LEAST_VERBOSITY, EventLines, QueueLines
+from steersman.app.control_thread import ControlThread, Leadership, SchedulingLoopPort, leader_election
+from steersman.app.log_lines import log_decisions, with_event_lines
 from steersman.app.process import Control
 from steersman.app.recording import NotRecorded
 from steersman.app.settings import Effective, ServingOptions
@@ -35,10 +34,8 @@ from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.client import (
     ApiServerReader,
     Dispatcher,
-    ElectionSettings,
     EventRecorder,
     FailureLog,
-    HttpLease,
     Informers,
     LeaderElection,
     RawObjects,
@@ -47,13 +44,11 @@ from steersman.client import (
 )
 from steersman.client.rights import plugin_rights
 from steersman.framework.extender import Extender
-from steersman.framework.watching import EventSink
 from steersman.host import SchedulingLoop, freeze_heap, give_back_free_memory, unfreeze_heap
 from steersman.internal_errors import InternalErrors
 from steersman.observe import (
     DecisionLog,
     Exposition,
-    HandledEvents,
     Log,
     Measuring,
     Metrics,
@@ -145,7 +140,7 @@ class Program:
         self._listers = endpoints.listers_of(self._informers)
         self._decisions = DecisionLog(self._scheduler)
         self._scheduler.observe(self._decisions)
-        self._log_decisions(log)
+        log_decisions(self._scheduler, self._measuring.queue_metrics, log)
         self._loop = SchedulingLoop(
             self._scheduler,
             timing,
@@ -154,7 +149,7 @@ class Program:
             attempt=partial(recording.attempt, self._scheduler),
         )
         self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-        self._election = self._make_election() if self._configuration.leader_election.leader_elect else None
+        self._election = self._make_election()
         self._heartbeat = Heartbeat(timing, metrics)
         self._watchdog = Watchdog(self._heartbeat, timing, self._give_up)
         #: Following begins with leading only where the configuration wants a lean standby.
@@ -401,19 +396,8 @@ class Program:
             recording.reader(ApiServerReader(outside.channels.cluster, self._timing)),
         )
 
-    def _log_decisions(self, log: Log | Silence) -> None:
-        nodes = self._scheduler.cache.nodes
-        lines = DecisionLines(log, nodes)
-        log_preemptions(self._scheduler.profiles.values(), lines)
-        self._scheduler.observe(lines)
-        if isinstance(log.v(LEAST_VERBOSITY), Log):
-            self._scheduler.observe(AttemptLines(log, nodes))
-            self._measuring.queue_metrics.on_entered = QueueLines(log).entered
-
     def _make_informers(self, outside: Outside, log: Log | Silence) -> Informers:
-        sink: EventSink = TimedIngest(self._scheduler, self._metrics)
-        if isinstance(log.v(LEAST_VERBOSITY), Log):
-            sink = EventLines(sink, HandledEvents(self._scheduler), log)
+        sink = with_event_lines(TimedIngest(self._scheduler, self._metrics), self._scheduler, log)
         rights = plugin_rights(self._scheduler.watched_kinds, self._scheduler.read_kinds)
         if rights:
             logger.info("plugins need these rights: %s", ", ".join(map(str, rights)))
@@ -428,25 +412,8 @@ class Program:
             texts=self._recording.texts,
         )
 
-    def _make_election(self) -> LeaderElection:
-        chosen = self._configuration.leader_election
-        settings = ElectionSettings(
-            self._identity,
-            chosen.lease_duration.seconds,
-            chosen.renew_deadline.seconds,
-            chosen.retry_period.seconds,
-        )
-        lease = HttpLease(
-            self._controlling.channels.lease,
-            chosen.resource_namespace,
-            chosen.resource_name,
-            settings.attempt_seconds,
-        )
-        return LeaderElection(
-            lease,
-            settings,
-            self._timing,
-            lambda leader: logger.info("the leader is %s", leader or "nobody"),
-            self._fence,
-            self._failure_log,
-        )
+    def _make_election(self) -> LeaderElection | None:
+        chosen, lease = self._configuration.leader_election, self._controlling.channels.lease
+        if not chosen.leader_elect:
+            return None
+        return leader_election(chosen, lease, self._identity, self._timing, self._fence, self._failure_log)

@@ -5,9 +5,10 @@
 `ApiWriter`, and calls `schedule_one` while there is something to do.
 """
 
+from steersman.assembly.construction import SchedulerOptions
 from steersman.assembly.observing import AttemptObserver, EvaluationObserver, Instruments
 from steersman.assembly.registry import default_registry
-from steersman.assembly.scheduler import Scheduler, SchedulerOptions
+from steersman.assembly.scheduler import Scheduler
 from steersman.framework.ports import ApiWriter, Failure
 
 __all__ = [

@@ -15,51 +15,40 @@ import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import msgspec
-
-from steersman import api, config
+from steersman import api
+from steersman.assembly.construction import SchedulerOptions, make_cycle, make_profiles, make_queue
 from steersman.assembly.extended import ExtendedCycle
 from steersman.assembly.nominations import NominatedPods
-from steersman.assembly.observing import AttemptObserver, Instruments, Observers
-from steersman.assembly.pending_pods import PendingInfos, pre_enqueue_step
+from steersman.assembly.observing import AttemptObserver, Observers
+from steersman.assembly.pending_pods import PendingInfos
 from steersman.assembly.pod_access import SchedulerPods
 from steersman.assembly.postponed import PostponedAttempts
-from steersman.assembly.registry import default_registry
 from steersman.binding import BindingCycle, BindingParts
 from steersman.clock import Clock
-from steersman.config import FeatureGates, SchedulerConfiguration
 from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
-from steersman.cycle.schedule_one import Observer, SchedulingCycle
+from steersman.cycle.schedule_one import Observer
 from steersman.engine.evaluation import Evaluation
 from steersman.framework.events import ASSIGNED_POD_ADD
-from steersman.framework.extender import EXTENDER_PLUGIN, Extender
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
 from steersman.framework.ports import CLEARED, REASON_ERROR, REASON_UNSCHEDULABLE, ApiWriter, Failure, Spawn
 from steersman.framework.reading import ApiReader, NoReader
 from steersman.framework.status import error
 from steersman.framework.watching import with_custom
-from steersman.graph_copy import copied_attributes, shallow, shared_by_copies
+from steersman.graph_copy import copied_attributes, shallow
 from steersman.ingest import Ingest
 from steersman.ingest.pod_level_resources import seen_pods
-from steersman.internal_errors import INTERNAL_ERROR, InternalErrors, describe
+from steersman.internal_errors import INTERNAL_ERROR, describe
 from steersman.queue import (
     PodAlreadyQueuedError,
     QueuedPodInfo,
-    QueueProfile,
-    QueueSettings,
-    SchedulingQueue,
-    hint_rows,
-    sort_key_of,
 )
 from steersman.rng import Rng
 from steersman.runtime.background import Background
-from steersman.runtime.capabilities import capabilities_of
 from steersman.runtime.faults import CycleAborted
 from steersman.runtime.handle import ProfileHandle, TableNodes
 from steersman.runtime.pods_in_pre_bind import PodsInPreBind
 from steersman.runtime.profile import Profile
-from steersman.runtime.profiles import build_profiles, kinds_of_profiles, reads_of_profiles
-from steersman.runtime.registry import Registry
+from steersman.runtime.profiles import kinds_of_profiles, reads_of_profiles
 from steersman.runtime.waiting_pods import WaitingPods
 from steersman.state.cache import Cache
 from steersman.state.nominations import Nominations
@@ -72,29 +61,6 @@ BOUND = ASSIGNED_POD_ADD
 CYCLE = "scheduling cycle"
 CANCELLED = "scheduling cycle cancelled"
 NOMINATION_GATE = "NominatedNodeNameForExpectation"
-POP_FROM_BACKOFF_GATE = "SchedulerPopFromBackoffQ"
-
-
-@shared_by_copies
-class SchedulerOptions(msgspec.Struct, frozen=True):
-    """The choices of a host besides the configuration."""
-
-    configuration: SchedulerConfiguration = msgspec.field(default_factory=config.default_configuration)
-    gates: FeatureGates = config.DEFAULT_GATES
-    registry: Registry = msgspec.field(default_factory=default_registry)
-    #: Services that have a say, in the order in which they are asked; usually `client.http_extenders`. A scheduler with
-    #: extenders is driven by `schedule_one_async`.
-    extenders: Sequence[Extender] = ()
-    #: A pod that has been unschedulable for so many seconds is tried again without a reason.
-    max_in_unschedulable: float = QueueSettings().max_in_unschedulable
-    #: What a running scheduler survives: the pod fails and is tried again. None: a programming error goes on to the caller.
-    internal_errors: InternalErrors | None = None
-    #: Cycles that would take too long are postponed; the host runs `Scheduler.postponed`. Else they take their time.
-    postpones: bool = False
-    #: Counts and times what happens; None: nobody measures.
-    instruments: Instruments | None = None
-    #: Use the plain engine: slow, for comparisons.
-    scalar: bool = False
 
 
 def _refusal(decision: Decision) -> str:
@@ -144,12 +110,13 @@ class Scheduler:
         #: Told what happens to every pod.
         self._observers = Observers(options.internal_errors)
         self._pod_access = SchedulerPods(self.pods, self.waiting_pods, self.pods_in_pre_bind, writer)
-        self.profiles = self._build_profiles()
+        self.profiles = make_profiles(options, self._handle)
         #: What the host has to tell `ingest` of.
         self.watched_kinds = with_custom(kinds_of_profiles(self.profiles.values()))
         #: What plugins read by themselves, watched or not.
         self.read_kinds = reads_of_profiles(self.profiles.values())
-        self.queue = self._pod_access.queue = self._build_queue()
+        self.queue = make_queue(options, self.profiles, clock, self.pods, self._infos)
+        self._pod_access.queue = self.queue
         self._nominated = NominatedPods(self.queue, self.cache.shapes, self.cache.nodes)
         self.ingest = Ingest(
             self.cache,
@@ -162,7 +129,7 @@ class Scheduler:
             self._infos.discard,
             seen_pods(options.gates),
         )
-        self.cycle = self._build_cycle()
+        self.cycle = make_cycle(options, self.cache, self.profiles, self._nominated, rng)
         self.binding = BindingCycle(self._binding_parts(), self._attempt_failed, spawn)
         self._extended = ExtendedCycle(self.cycle, self.cache, options.extenders)
         #: A host that chose `postpones` runs it beside the scheduling.
@@ -424,45 +391,7 @@ class Scheduler:
                 logger.warning("pod %s was lost after an internal error, and is queued again", key)
                 self.queue.add(pod)
 
-    # -- building ----------------------------------------------------------------------------------------------------
-
-    def _build_profiles(self) -> dict[str, Profile]:
-        options = self.options
-        built = config.build(options.configuration, capabilities_of(options.registry), options.gates)
-        profiles = build_profiles(built.profiles, options.registry, self._handle)
-        if options.instruments is None:
-            return profiles
-        return {name: options.instruments.instrumented(profile) for name, profile in profiles.items()}
-
-    def _build_queue(self) -> SchedulingQueue:
-        first = next(iter(self.profiles.values()))
-        settings = self.options.configuration
-        return SchedulingQueue(
-            {name: self._queue_profile(profile) for name, profile in self.profiles.items()},
-            sort_key_of(first.queue_sort),
-            self.clock,
-            QueueSettings(
-                float(settings.pod_initial_backoff_seconds),
-                float(settings.pod_max_backoff_seconds),
-                self.options.max_in_unschedulable,
-                self.options.gates.enabled(POP_FROM_BACKOFF_GATE),
-            ),
-            pod_lookup=self.pods.get,
-            metrics=None if self.options.instruments is None else self.options.instruments.queue_metrics,
-            internal_errors=self.options.internal_errors,
-        )
-
-    def _build_cycle(self) -> SchedulingCycle:
-        options = self.options
-        return SchedulingCycle(
-            self.cache,
-            self.profiles,
-            self._nominated.all,
-            self._rng,
-            options.configuration.percentage_of_nodes_to_score,
-            options.scalar,
-            asks_extenders=any(extender.is_filter or extender.is_prioritizer for extender in options.extenders),
-        )
+    # -- given to parts ----------------------------------------------------------------------------------------------
 
     def _binding_parts(self) -> BindingParts:
         return BindingParts(
@@ -475,12 +404,6 @@ class Scheduler:
             extenders=self.options.extenders,
             internal_errors=self.options.internal_errors,
         )
-
-    def _queue_profile(self, profile: Profile) -> QueueProfile:
-        gates = [pre_enqueue_step(call, self._infos.get) for call in profile.pre_enqueue]
-        # An extender cannot say what would help: after its refusal, everything might.
-        hints = hint_rows(EXTENDER_PLUGIN, None) if self.options.extenders else ()
-        return QueueProfile(gates, (*hints, *profile.hints))
 
     def _handle(self, profile: str) -> ProfileHandle:
         return ProfileHandle(

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attempts, bindings and preemptions as lines of the log, with kube-scheduler's texts and verbosities.
+"""Attempts, bindings, preemptions, changes of objects and moves in the queue as lines of the log, with kube-scheduler's texts.
 
     0  an attempt or a binding that failed       2  bindings, pods that fit nowhere, victims of preemption
-    3  every attempt and its choice              4  how many nodes were looked at, and why they do not fit
-    5  the best nodes with their scores         10  every score of every plugin on every node
+    3  every attempt and its choice, nodes and   4  how many nodes were looked at, and why they do not fit; updates of
+       pods that come and go, failed attempts       nodes and pods
+    5  the best nodes with their scores, moves  10  every score of every plugin on every node
+       between the queues
 
-Observes the scheduler. `event_lines` has what comes from the API server.
+`log_decisions` has lines written about what the scheduler does, `with_event_lines` about what the API server tells.
 """
 
 from __future__ import annotations
@@ -13,16 +15,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from steersman.assembly import AttemptObserver
+from steersman import api
+from steersman.assembly import AttemptObserver, Scheduler
 from steersman.cycle.decision import Decision, Failed, Postponed, Scheduled, Unschedulable
 from steersman.cycle.diagnosis import reason_histogram
 from steersman.engine.evaluation import Evaluation, ScoreTable
+from steersman.framework.events import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    ASSIGNED_POD_UPDATE,
+    NODE_ADD,
+    NODE_DELETE,
+    UNSCHEDULED_POD_ADD,
+    UNSCHEDULED_POD_DELETE,
+    UNSCHEDULED_POD_UPDATE,
+    ClusterEvent,
+)
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import CycleAborted
+from steersman.framework.watching import EventSink
 from steersman.observe import Log, ObjectRef
+from steersman.observe.handled_events import NODE_UPDATE, HandledEvents
 from steersman.observe.logs import Silence
 from steersman.preemption import DefaultPreemption
-from steersman.queue import QueuedPodInfo
+from steersman.queue import POP_FROM_BACKOFF_QUEUE, SCHEDULE_ATTEMPT_FAILURE, CountingQueueMetrics, QueuedPodInfo
 from steersman.runtime.profile import Profile
 from steersman.state.node_table import NodeTable
 
@@ -45,8 +61,25 @@ PREEMPTED_IN_MEMORY: Final = "Preemptor called off the binding of victim Pod"
 _BEST_NODES: Final = 5
 
 
+def log_decisions(scheduler: Scheduler, queue_metrics: CountingQueueMetrics, log: Log | Silence) -> None:
+    """Has lines written about attempts, bindings, preemptions and moves in the queue, as far as the verbosity wants them."""
+    nodes = scheduler.cache.nodes
+    lines = DecisionLines(log, nodes)
+    _log_preemptions(scheduler.profiles.values(), lines)
+    scheduler.observe(lines)
+    if isinstance(log.v(_LEAST_VERBOSITY), Log):
+        scheduler.observe(AttemptLines(log, nodes))
+        queue_metrics.on_entered = QueueLines(log).entered
+
+
+def with_event_lines(sink: EventSink, scheduler: Scheduler, log: Log | Silence) -> EventSink:
+    """The sink, with lines about what comes if the verbosity wants them."""
+    wants_lines = isinstance(log.v(_LEAST_VERBOSITY), Log)
+    return EventLines(sink, HandledEvents(scheduler), log) if wants_lines else sink
+
+
 class DecisionLines(AttemptObserver):
-    """Which of the lines are wanted is decided once."""
+    """Lines about what became of attempts; which of them are wanted is decided once."""
 
     def __init__(self, log: Log | Silence, nodes: NodeTable) -> None:
         self._log = log
@@ -122,8 +155,8 @@ class AttemptLines(AttemptObserver):
             self._scores.info(FINAL_SCORE, pod=_ref(pod), node=node, score=int(table.total[row]))
 
 
-def log_preemptions(profiles: Iterable[Profile], lines: DecisionLines) -> None:
-    """From now on every victim that goes is a line."""
+def _log_preemptions(profiles: Iterable[Profile], lines: DecisionLines) -> None:
+    """Has a line written about every victim that goes, from now on."""
     for profile in profiles:
         plugin = profile.plugins.get(DefaultPreemption.name)
         if isinstance(plugin, DefaultPreemption):
@@ -140,3 +173,72 @@ def _table(evaluation: Evaluation) -> ScoreTable | None:
 
 def _ref(pod: PodInfo) -> ObjectRef:
     return ObjectRef(pod.pod.metadata.namespace, pod.name)
+
+
+MOVED: Final = "Pod moved to an internal scheduling queue"
+GATED: Final = "Pod moved to an internal scheduling queue, because the pod is gated"
+#: As kube-scheduler's log calls them.
+_QUEUES: Final = {"active": "Active", "backoff": "Backoff", "unschedulable": "Unschedulable"}
+
+#: From this verbosity on there is something to say about every attempt and every change.
+_LEAST_VERBOSITY: Final = 3
+_TEXTS: Final[dict[ClusterEvent, tuple[int, str]]] = {
+    NODE_ADD: (3, "Add event for node"),
+    NODE_UPDATE: (4, "Update event for node"),
+    NODE_DELETE: (3, "Delete event for node"),
+    ASSIGNED_POD_ADD: (3, "Add event for scheduled pod"),
+    ASSIGNED_POD_UPDATE: (4, "Update event for scheduled pod"),
+    ASSIGNED_POD_DELETE: (3, "Delete event for scheduled pod"),
+    UNSCHEDULED_POD_ADD: (3, "Add event for unscheduled pod"),
+    UNSCHEDULED_POD_UPDATE: (4, "Update event for unscheduled pod"),
+    UNSCHEDULED_POD_DELETE: (3, "Delete event for unscheduled pod"),
+}
+
+
+class EventLines:
+    """An `EventSink` that says what comes and passes it on."""
+
+    def __init__(self, sink: EventSink, handled: HandledEvents, log: Log | Silence) -> None:
+        self._sink = sink
+        self._handled = handled
+        self._texts = {event: (log.v(level), text) for event, (level, text) in _TEXTS.items()}
+
+    def expect(self, kind: type[api.Object], count: int) -> None:
+        self._sink.expect(kind, count)
+
+    def changed(self, obj: api.Object) -> None:
+        self._say(self._handled.last_version(obj), obj)
+        self._sink.changed(obj)
+
+    def deleted(self, obj: api.Object) -> None:
+        self._say(self._handled.last_version(obj), None)
+        self._sink.deleted(obj)
+
+    def _say(self, old: api.Object | None, new: api.Object | None) -> None:
+        obj = new if new is not None else old
+        if not isinstance(obj, api.Pod | api.Node):
+            return
+        kind = "pod" if isinstance(obj, api.Pod) else "node"
+        for event in self._handled.between(old, new):
+            log, text = self._texts[event]
+            log.info(text, **{kind: ObjectRef(obj.metadata.namespace, obj.metadata.name)})
+
+
+class QueueLines:
+    """Is told of pods that enter a queue (`CountingQueueMetrics.on_entered`)."""
+
+    def __init__(self, log: Log | Silence) -> None:
+        self._failures = log.v(3)
+        self._moves = log.v(5)
+
+    def entered(self, queued: QueuedPodInfo, queue: str, event: str) -> None:
+        """One that is popped from the backoff queue passes the active one by."""
+        if event == POP_FROM_BACKOFF_QUEUE:
+            return
+        meta = queued.pod.metadata
+        pod, name = ObjectRef(meta.namespace, meta.name), _QUEUES[queue]
+        if event == SCHEDULE_ATTEMPT_FAILURE:
+            plugins = ",".join(sorted(queued.rejectors))
+            self._failures.info(MOVED, pod=pod, event=event, queue=name, unschedulablePlugins=plugins)
+        else:
+            self._moves.info(GATED if queued.is_gated else MOVED, pod=pod, event=event, queue=name)
