@@ -62,10 +62,6 @@ class RecentTable(Generic[KeyT, ValueT]):
         self.young.clear()
         self._old.clear()
 
-    def values(self) -> Iterator[ValueT]:
-        yield from self._old.values()
-        yield from self.young.values()
-
     def __len__(self) -> int:
         return len(self.young) + len(self._old)
 

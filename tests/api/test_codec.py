@@ -34,7 +34,7 @@ def test_an_object_survives_the_round_trip() -> None:
     pod = codec.convert_object(POD)
     assert isinstance(pod, Pod)
     assert codec.to_dict(pod) == POD
-    assert codec.decode_object(codec.encode(pod)) == pod
+    assert codec.decode(codec.encode(pod), Pod) == pod
     assert msgspec.json.decode(codec.encode(pod)) == POD
 
 

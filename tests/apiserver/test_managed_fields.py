@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 
 from steersman.api.schemas import FieldSchema, schema_of
 from steersman.apiserver.field_sets import from_fields_v1, path_text, to_fields_v1
-from steersman.apiserver.managed_fields import ANCIENT, MOST_UPDATERS, manager_name, managers_of, updated
+from steersman.apiserver.managed_fields import ANCIENT, MOST_UPDATERS, managers_of, updated
+from steersman.apiserver.resources import Resource
+from steersman.apiserver.write_options import write_options
 
 POD, DEPLOYMENT = schema_of("v1", "Pod"), schema_of("apps/v1", "Deployment")
 NOON, LATER = "2026-01-01T12:00:00Z", "2026-01-01T13:00:00Z"
@@ -178,9 +181,12 @@ def test_a_list_whose_elements_have_no_keys_ends_tracking() -> None:
 
 
 def test_managers_are_named_by_field_manager_or_user_agent() -> None:
-    assert manager_name("me", "kubectl/v1.36 (linux)") == "me"
-    assert manager_name("", "kubectl/v1.36 (linux)") == "kubectl"
-    assert len(manager_name("", "x" * 500)) == 128
+    def manager(query: Mapping[str, str], user_agent: str) -> str:
+        return write_options(Resource("v1", "pods", "Pod"), query, user_agent).field_manager
+
+    assert manager({"fieldManager": "me"}, "kubectl/v1.36 (linux)") == "me"
+    assert manager({}, "kubectl/v1.36 (linux)") == "kubectl"
+    assert len(manager({}, "x" * 500)) == 128
 
 
 STEPS = st.sampled_from(["f:spec", "f:a", "f:b", 'k:{"name":"c"}', 'v:"x"'])

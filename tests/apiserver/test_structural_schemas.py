@@ -144,9 +144,12 @@ def test_a_version_has_its_schema() -> None:
 
 
 def test_the_schema_for_patches_knows_metadata() -> None:
-    labels = custom_resource_schema(SCHEMA).at(("metadata", "labels", "x"))
+    metadata = custom_resource_schema(SCHEMA).child("metadata")
+    assert metadata is not None
+    labels = metadata.child("labels")
     assert labels is not None
-    assert labels.types == {"string"}
+    assert labels.values is not None
+    assert labels.values.types == {"string"}
     assert custom_resource_schema({}).preserves_unknown_fields
 
 

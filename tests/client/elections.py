@@ -131,6 +131,10 @@ class World:
         assert lease is not None
         self.server.store(Lease(metadata=lease.metadata, spec=LeaseSpec(name, 15)))
 
+    def transitions(self) -> int:
+        """How often the lease has changed hands."""
+        return 0 if self.server.lease is None else self.server.lease.spec.lease_transitions
+
     def holder(self) -> str:
         return "" if self.server.lease is None else self.server.lease.spec.holder_identity
 

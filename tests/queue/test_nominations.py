@@ -106,4 +106,4 @@ def test_a_nomination_can_be_taken_back() -> None:
     test.queue.delete_nominated_pod_if_exists(test.store["default/pod"])
 
     test.queue.validate_state()
-    assert test.queue.nominator.node_of(test.store["default/pod"].metadata.uid) is None
+    assert test.queue.nominated_pods_for_node("n1") == []

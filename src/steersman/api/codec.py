@@ -75,11 +75,6 @@ def plain(data: bytes | msgspec.Raw) -> Any:
         raise decode_errors.malformed(error, text) from error
 
 
-def decode_object(data: bytes | msgspec.Raw) -> Object:
-    """JSON → the typed object of the kind that it names."""
-    return decode(data, _known_class(decode(data, Header)))
-
-
 def convert(data: Any, cls: type[T]) -> T:
     """Plain dicts and lists → typed; raises `InputError` that names the field and its value."""
     try:

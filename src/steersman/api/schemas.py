@@ -69,10 +69,6 @@ class FieldSchema:
         return _types(self.node)
 
     @property
-    def description(self) -> str:
-        return str(self.node.get("description", ""))
-
-    @property
     def names(self) -> Iterable[str]:
         """The fields of an object."""
         properties: Mapping[str, Any] = self.node.get("properties") or {}
@@ -140,15 +136,6 @@ class FieldSchema:
         if name not in self._children:
             self._children[name] = self._declared_child(name, properties[name])
         return self._children[name]
-
-    def at(self, path: Iterable[str | int]) -> FieldSchema | None:
-        """Follow names and indices: `("spec", "containers", 0, "image")`."""
-        schema: FieldSchema | None = self
-        for step in path:
-            if schema is None:
-                return None
-            schema = schema.elements if isinstance(step, int) else schema.child(step)
-        return schema
 
     def _declared_child(self, name: str, node: SchemaNode) -> FieldSchema:
         known_default = _KEY_DEFAULTS.get((self.definition, name))

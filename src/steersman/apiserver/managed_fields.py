@@ -26,7 +26,6 @@ MOST_UPDATERS: Final = 10
 ANCIENT: Final = "ancient-changes"
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 UNKNOWN_MANAGER: Final = "unknown"
-LONGEST_MANAGER: Final = 128
 
 _META: Final = (
     "name",
@@ -73,13 +72,6 @@ class Managed(msgspec.Struct, frozen=True):
 
 
 Managers: TypeAlias = dict[Manager, Managed]
-
-
-def manager_name(field_manager: str, user_agent: str) -> str:
-    """The name under which a client without `fieldManager` is known: its user agent up to the first `/`."""
-    if field_manager:
-        return field_manager
-    return user_agent.partition("/")[0][:LONGEST_MANAGER]
 
 
 def updated(
@@ -267,4 +259,4 @@ def _empty_parts(document: Document) -> Document:
     return empty
 
 
-__all__ = ["NO_FIELDS", "Managed", "Manager", "Managers", "manager_name", "managers_of", "updated"]
+__all__ = ["NO_FIELDS", "Managed", "Manager", "Managers", "managers_of", "updated"]

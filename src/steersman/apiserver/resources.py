@@ -64,11 +64,6 @@ class Resource(msgspec.Struct, frozen=True):
     def list_kind(self) -> str:
         return self.list_kind_name or f"{self.kind}List"
 
-    @property
-    def qualified_name(self) -> str:
-        """`deployments.apps`, as messages name it."""
-        return f"{self.plural}.{self.group}" if self.group else self.plural
-
     def subresource(self, name: str) -> Subresource | None:
         return next((sub for sub in self.subresources if sub.name == name), None)
 

@@ -119,13 +119,9 @@ class WatchStream:
         self._store = store
         self._request = request
         self._encoded = encoded
+        #: Everything up to this version has been handed out, or is in the latest piece.
         self._position = store.version if request.since is None else request.since
         self._is_first = True
-
-    @property
-    def position(self) -> int:
-        """Everything up to this version has been handed out, or is in the latest piece."""
-        return self._position
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """The lines of the watch, until its timeout. A watch that has fallen behind ends with an error of its own."""

@@ -178,11 +178,6 @@ class LeaderElection:
         return "" if self._lease is None else self._lease.spec.holder_identity
 
     @property
-    def transitions(self) -> int:
-        """How often the lease has changed hands."""
-        return 0 if self._lease is None else self._lease.spec.lease_transitions
-
-    @property
     def is_leading(self) -> bool:
         """The lease is held and has not ended, even if this process was asleep."""
         return self.leader == self._settings.identity and self._is_valid()

@@ -79,10 +79,6 @@ class Backoff:
             self._failures += 1
         return self._timing.jittered(min(pauses.longest, length), pauses.jitter)
 
-    def reset(self) -> None:
-        """The last attempt was a success."""
-        self._failures = 0
-
 
 class RetryPolicy(msgspec.Struct, frozen=True):
     """How long to insist; whichever limit is reached first."""

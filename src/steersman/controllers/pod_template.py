@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from steersman.api import Object, ObjectMeta, OwnerReference, Pod, PodSpec, PodTemplateSpec, codec
+from steersman.api import Object, ObjectMeta, Pod, PodSpec, PodTemplateSpec, codec
 from steersman.bounded_table import RecentTable
 from steersman.controllers.controller import controller_reference
 from steersman.embedded import Document, Invalid, Store
@@ -79,10 +79,6 @@ class PodMaker:
         )
         self._pod = Pod(metadata=self.metadata, spec=template.spec)
         self._document = self.document(self._pod) if store.keeps_documents else None
-
-    @property
-    def owner(self) -> OwnerReference:
-        return self._reference
 
     def create(self) -> Pod:
         """Another pod, with a name that the store makes up."""

@@ -60,10 +60,6 @@ class Nominator:
         changed, self.changed_nodes = self.changed_nodes, set()
         return changed
 
-    def node_of(self, uid: str) -> str | None:
-        """The node that the pod is nominated to, None if it is not."""
-        return self._node_of.get(uid)
-
     def add(self, pod: api.Pod, node_name: str | None = None) -> None:
         """Replace the pod's nomination by the given node, or, without one, by what its status says.
 
