@@ -20,7 +20,7 @@ from steersman.state.count_validation import COUNT_CHECKS
 from steersman.state.validation import CACHE_CHECKS, TABLE_CHECKS
 
 #: What the one mechanism is made of.
-MECHANISMS = {"RecentTable", "SharedTable", "Derived"}
+MECHANISMS = {"RecentTable", "SharedTable", "Derived", "SharedDerived"}
 #: Attributes that say as of when something was computed.
 STAMP = re.compile(r"_(seen|version|versions|epoch|position|positions|generation|as_of|forgotten|changes)$")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from steersman.graph_copy import GraphCopy, copied_by
+from steersman.graph_copy import GraphCopy, by_reference, copied_attributes, copied_by
 
 ValueT = TypeVar("ValueT")
 
@@ -50,3 +50,12 @@ class Derived(Generic[ValueT]):
     def forget(self) -> None:
         """The next question computes the value whatever the stamp is."""
         self._stamp = _NEVER
+
+
+@copied_by(GraphCopy.copy_object)
+@copied_attributes(_value=by_reference)
+class SharedDerived(Derived[ValueT]):
+    """A `Derived` for values that nobody changes once they are computed: copies of a simulation begin with the same value and
+    stamp. A stamp has to be made of numbers that the copy goes on counting from."""
+
+    __slots__ = ()

@@ -8,13 +8,14 @@ VolumeAttachment attaches to a node counts even when no pod uses it any more. Ho
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
 from steersman import api
 from steersman.api import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, Volume, VolumeAttachment
 from steersman.api.csi_migration import inline_handle, persistent_handle, plugin_named, plugin_of
 from steersman.api.persistent_volumes import class_of_claim, ephemeral_claim_name, not_made_for
-from steersman.derived import Derived
+from steersman.derived import SharedDerived
 from steersman.errors import InputError
 from steersman.framework.handle import Objects
 from steersman.framework.status import Status, error, unresolvable
@@ -27,11 +28,19 @@ UNPROVISIONED = "unprovisioned"
 #: Driver by the volume's unique name.
 Attachable = dict[str, str]
 
+K = TypeVar("K")
+
+
+class ObjectLookup(Protocol):
+    """Objects of the cluster by kind and key, as `Objects` gives them."""
+
+    def get(self, kind: type[K], key: str) -> K | None: ...
+
 
 class AttachableVolumes:
     """Looks at claims, volumes and storage classes as they are when it is asked."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: ObjectLookup) -> None:
         self._objects = objects
 
     def of_new(self, pod: api.Pod, node: CSINode | None) -> Attachable | Status:
@@ -148,7 +157,7 @@ ATTACHMENTS = Kept(
     attributes=("Attachments._by_node",),
     holds="VolumeAttachments",
     key="node name",
-    stamps="version of VolumeAttachment objects (`Derived`)",
+    stamps="version of VolumeAttachment objects (`Derived`); copies share it",
     bound="attachments that there are",
     twin="`Attachments._sort`",
     held_equal="tests/plugins/volume_columns/test_columns_equal_scalar_form.py",
@@ -160,31 +169,40 @@ class Attachments:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._by_node: Derived[dict[str, list[VolumeAttachment]]] = Derived()
+        self._by_node: SharedDerived[dict[str, tuple[VolumeAttachment, ...]]] = SharedDerived()
 
     def of_node(self, name: str) -> Attachable:
         """The volumes of CSI drivers that are attached to the node."""
-        found: Attachable = {}
-        for attachment in self._sorted().get(name, ()):
-            source = attachment.spec.source.persistent_volume_name
-            volume = self._objects.get(PersistentVolume, source) if source is not None else None
-            if attachment.spec.attacher and volume is not None and volume.spec.csi is not None:
-                driver = attachment.spec.attacher
-                found[unique_name(driver, volume.spec.csi.volume_handle)] = driver
-        return found
+        return attached_volumes(self.to_node(name), self._objects)
+
+    def to_node(self, name: str) -> Sequence[VolumeAttachment]:
+        """The attachments that name the node."""
+        return self._sorted().get(name, ())
 
     def counts(self) -> Iterator[tuple[str, int]]:
         """Nodes with the number of attachments to each, whatever they are worth."""
         return ((node, len(attachments)) for node, attachments in self._sorted().items())
 
-    def _sorted(self) -> dict[str, list[VolumeAttachment]]:
+    def _sorted(self) -> dict[str, tuple[VolumeAttachment, ...]]:
         return self._by_node.at(self._objects.version(VolumeAttachment), self._sort)
 
-    def _sort(self) -> dict[str, list[VolumeAttachment]]:
+    def _sort(self) -> dict[str, tuple[VolumeAttachment, ...]]:
         by_node: dict[str, list[VolumeAttachment]] = {}
         for attachment in self._objects.list(VolumeAttachment):
             by_node.setdefault(attachment.spec.node_name, []).append(attachment)
-        return by_node
+        return {node: tuple(attachments) for node, attachments in by_node.items()}
+
+
+def attached_volumes(attachments: Iterable[VolumeAttachment], objects: ObjectLookup) -> Attachable:
+    """The volumes of CSI drivers that the attachments attach."""
+    found: Attachable = {}
+    for attachment in attachments:
+        source = attachment.spec.source.persistent_volume_name
+        volume = objects.get(PersistentVolume, source) if source is not None else None
+        if attachment.spec.attacher and volume is not None and volume.spec.csi is not None:
+            driver = attachment.spec.attacher
+            found[unique_name(driver, volume.spec.csi.volume_handle)] = driver
+    return found
 
 
 def volume_limits(node: CSINode | None) -> dict[str, int]:

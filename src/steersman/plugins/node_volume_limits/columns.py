@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The vector form of NodeVolumeLimits: rows that are far from every limit pass unseen, the others are looked at.
+"""The vector form of NodeVolumeLimits: rows that are far from every limit pass unseen, the others are counted and compared.
 
-The number of volumes on a node, whatever their drivers, bounds the number of any driver's. It is counted per row and kept;
-only where it does not rule out that a limit is exceeded does the scalar form decide.
+The number of volumes on a node, whatever their drivers, bounds the number of any driver's. It is counted per row and kept.
+Where that does not rule out that a limit is exceeded, `counted_rows` tells volumes and drivers apart, and one comparison of
+columns decides for all of these rows.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
 from steersman import api
 from steersman.api import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
 from steersman.bounded_table import RecentTable
-from steersman.derived import Derived
+from steersman.derived import Derived, SharedDerived
 from steersman.framework.columns import ClusterFilterKernel, StatusTable
 from steersman.framework.handle import Objects
 from steersman.framework.node_info import NodeInfo
@@ -26,10 +27,20 @@ from steersman.framework.nodes_view import (
     ReasonColumn,
 )
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.status import Status
+from steersman.framework.status import Status, unschedulable
+from steersman.graph_copy import shared_by_copies
 from steersman.kept import Kept
-from steersman.plugins.node_volume_limits.attachments import AttachableVolumes, Attachments, may_attach, volume_limits
+from steersman.plugins.node_volume_limits.attachments import (
+    Attachable,
+    AttachableVolumes,
+    Attachments,
+    may_attach,
+    volume_limits,
+)
+from steersman.plugins.node_volume_limits.counted_rows import CountedRows
 
+ERR_REASON_MAX_VOLUME_COUNT_EXCEEDED = "node(s) exceed max volume count"
+EXCEEDED = unschedulable(ERR_REASON_MAX_VOLUME_COUNT_EXCEEDED)
 #: Higher than any limit.
 UNLIMITED = 1 << 40
 _KINDS = (CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment)
@@ -37,25 +48,23 @@ _SOME_NODE = CSINode()
 _MOST_SHAPES = 1 << 10
 
 
+@shared_by_copies
 class AttachmentLimits:
-    """How many volumes each row takes, and how many are attached to it."""
+    """How many volumes each row takes. Nobody changes it once it is made."""
 
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
+    def __init__(self, view: NodesView, nodes: Iterable[CSINode]) -> None:
         #: int64[capacity] by driver: the most volumes of it.
         self.by_driver: dict[str, IntColumn] = {}
         #: bool[capacity]: some driver has a limit there.
-        self.limited: BoolColumn = np.zeros(capacity, np.bool_)
-        #: int64[capacity]: VolumeAttachments.
-        self.attached: IntColumn = np.zeros(capacity, np.int64)
-
-    def read(self, node: CSINode, row: int) -> None:
-        for driver, limit in volume_limits(node).items():
-            column = self.by_driver.get(driver)
-            if column is None:
-                column = self.by_driver[driver] = np.full(self._capacity, UNLIMITED, np.int64)
-            column[row] = limit
-            self.limited[row] = True
+        self.limited: BoolColumn = np.zeros(view.capacity, np.bool_)
+        for node in nodes:
+            row = view.row_of(node.metadata.name)
+            for driver, limit in volume_limits(node).items() if row is not None else ():
+                column = self.by_driver.get(driver)
+                if column is None:
+                    column = self.by_driver[driver] = np.full(view.capacity, UNLIMITED, np.int64)
+                column[row] = limit
+                self.limited[row] = True
 
 
 ROW_VOLUMES = Kept(
@@ -63,7 +72,7 @@ ROW_VOLUMES = Kept(
     attributes=("RowVolumes._uses", "RowVolumes._doubtful", "RowVolumes._position"),
     holds="how many volumes the pods of a row use, and whether one may be a fault",
     key="row",
-    stamps="position in the log of changed rows: those are counted again; the table's generation: made anew",
+    stamps="position in the log of changed rows: those are counted again; number of rows: made anew",
     bound="one for each table of nodes",
     twin="`RowVolumes._of_row` of every row",
     held_equal="tests/plugins/volume_columns/test_columns_equal_scalar_form.py",
@@ -86,11 +95,23 @@ VOLUMES_BY_SHAPE = Kept(
 ATTACHMENT_LIMITS = Kept(
     name="attachment limits by row",
     attributes=("RowVolumes._limits",),
-    holds="how many volumes of a driver a node takes, and how many are attached",
+    holds="how many volumes of a driver a node takes",
     key="row",
-    stamps="versions of CSINode and VolumeAttachment objects, end of the log of changed nodes (`Derived`)",
+    stamps="version of CSINode objects, end of the log of changed nodes (`Derived`); copies share it",
     bound="one for each table of nodes",
-    twin="`RowVolumes._read_limits`",
+    twin="`AttachmentLimits` of all CSINodes",
+    held_equal="tests/plugins/volume_columns/test_columns_equal_scalar_form.py",
+)
+
+
+ATTACHED_VOLUMES = Kept(
+    name="attachments by row",
+    attributes=("RowVolumes._attached",),
+    holds="how many VolumeAttachments name the row's node",
+    key="row",
+    stamps="version of VolumeAttachment objects, end of the log of changed nodes (`Derived`); copies share it",
+    bound="one for each table of nodes",
+    twin="`RowVolumes._count_attached`",
     held_equal="tests/plugins/volume_columns/test_columns_equal_scalar_form.py",
 )
 
@@ -100,7 +121,6 @@ class RowVolumes:
 
     def __init__(self, view: NodesView, objects: Objects, attachments: Attachments) -> None:
         self.view = view
-        self.generation = view.generation
         self._objects = objects
         self._attachments = attachments
         #: Position in the log at which the following two were exact; None: never.
@@ -111,26 +131,60 @@ class RowVolumes:
         self._doubtful: BoolColumn = np.zeros(view.capacity, np.bool_)
         #: By shape of a pod: the number of its volumes, and whether one is doubtful.
         self._by_shape: RecentTable[object, tuple[int, bool]] = RecentTable(_MOST_SHAPES)
-        self._limits: Derived[AttachmentLimits] = Derived()
+        self._limits: SharedDerived[AttachmentLimits] = SharedDerived()
+        self._attached: SharedDerived[IntColumn] = SharedDerived()
+        self._counted = CountedRows(view, objects, attachments)
 
-    def suspicious(self, coming: Counter[str]) -> Iterable[int]:
+    def are_of(self, view: NodesView) -> bool:
+        """Whether the columns are about the rows of this table, all of them. They are its own, so that its generation does not
+        matter, and copies of a simulation go on with them."""
+        return view is self.view and view.capacity == len(self._uses)
+
+    def exceeded(self, new: Attachable) -> tuple[BoolColumn, Mapping[int, Status]]:
+        """The rows on which the new volumes go beyond a limit; and by row what is wrong with a volume that is there, which
+        decides before any limit does."""
+        coming = Counter(new.values())
+        limits = self._current_limits()
+        suspicious = self._suspicious(coming, limits)
+        counted = self._counted
+        counted.catch_up(suspicious)
+        counted.keep_drivers(limits.by_driver)
+        exceeded = np.zeros(self.view.capacity, np.bool_)
+        if suspicious:
+            for driver, count in coming.items():
+                if driver in limits.by_driver:
+                    more = self._not_in_use(new, driver, count)
+                    exceeded |= (more > 0) & (counted.of_driver(driver) + more > limits.by_driver[driver])
+        near = np.zeros(self.view.capacity, np.bool_)
+        near[suspicious] = True
+        return exceeded & near, counted.faults(suspicious)
+
+    def _not_in_use(self, new: Attachable, driver: str, count: int) -> IntColumn:
+        """How many of the new volumes of the driver, `count` in all, no pod uses on the row, by row that was counted."""
+        more = np.full(self.view.capacity, count, np.int64)
+        for volume, of in new.items():
+            users = self._counted.rows_using(volume) if of == driver else ()
+            if users:
+                more[list(users)] -= 1
+        return more
+
+    def _suspicious(self, coming: Counter[str], limits: AttachmentLimits) -> list[int]:
         """The rows that may not have room for so many more volumes of each driver, or may be a fault."""
         self._count_uses()
-        limits = self._current_limits()
-        present = self._uses + limits.attached
+        present = self._uses + self._current_attached()
         rows = self._doubtful & limits.limited
         for driver, count in coming.items():
             limit = limits.by_driver.get(driver)
             if limit is not None:
                 rows = rows | (present + count > limit)
-        return (rows & self.view.alive).nonzero()[0].tolist()
+        found: list[int] = (rows & self.view.alive).nonzero()[0].tolist()
+        return found
 
     def _count_uses(self) -> None:
         log = self.view.log
         changed = None if self._position is None else log.since(self._position)
-        if changed is None:
-            changed = range(self.view.capacity)
-        for row in changed:
+        self._counted.forget(changed)
+        for row in range(self.view.capacity) if changed is None else changed:
             self._uses[row], self._doubtful[row] = self._of_row(row) if self.view.alive[row] else (0, False)
         self._position = log.end
 
@@ -146,20 +200,20 @@ class RowVolumes:
         return uses, doubtful
 
     def _current_limits(self) -> AttachmentLimits:
-        as_of = (self._objects.version(CSINode), self._objects.version(VolumeAttachment), self.view.node_log.end)
-        return self._limits.at(as_of, self._read_limits)
+        as_of = (self._objects.version(CSINode), self.view.node_log.end)
+        return self._limits.at(as_of, lambda: AttachmentLimits(self.view, self._objects.list(CSINode)))
 
-    def _read_limits(self) -> AttachmentLimits:
-        limits = AttachmentLimits(self.view.capacity)
-        for node in self._objects.list(CSINode):
-            row = self.view.row_of(node.metadata.name)
-            if row is not None:
-                limits.read(node, row)
+    def _current_attached(self) -> IntColumn:
+        as_of = (self._objects.version(VolumeAttachment), self.view.node_log.end)
+        return self._attached.at(as_of, self._count_attached)
+
+    def _count_attached(self) -> IntColumn:
+        attached = np.zeros(self.view.capacity, np.int64)
         for name, count in self._attachments.counts():
             row = self.view.row_of(name)
             if row is not None:
-                limits.attached[row] = count
-        return limits
+                attached[row] = count
+        return attached
 
 
 LIMITED_ROWS = Kept(
@@ -222,22 +276,21 @@ class LimitedRows(ClusterFilterKernel):
         self._broken_rows = set()
         new = self._volumes.of_new(self._pod.pod, _SOME_NODE)
         if isinstance(new, Status) or (new and self._every_row):
-            rows: Iterable[int] = self._view.alive.nonzero()[0].tolist()
-        elif not new:
-            return reasons
-        else:
-            rows = self._rows.suspicious(Counter(new.values()))
-        for row in rows:
-            reasons[row] = self._ask(row)
+            rows = self._view.alive.nonzero()[0].tolist()
+            self._note(reasons, {row: self._check(self._view.info(row)) for row in rows})
+        elif new:
+            exceeded, faults = self._rows.exceeded(new)
+            reasons[exceeded] = self._statuses.id_of(EXCEEDED)
+            self._note(reasons, faults)
         return reasons
 
-    def _ask(self, row: int) -> int:
-        status = self._check(self._view.info(row))
-        if status is None:
-            return 0
-        if not status.is_rejected:
-            self._broken_rows.add(row)
-        return self._statuses.id_of(status)
+    def _note(self, reasons: ReasonColumn, statuses: Mapping[int, Status | None]) -> None:
+        """Writes the statuses of rows into the column of reasons."""
+        for row, status in statuses.items():
+            if status is not None:
+                reasons[row] = self._statuses.id_of(status)
+                if not status.is_rejected:
+                    self._broken_rows.add(row)
 
 
 def _volumes_of(pod: api.Pod) -> tuple[int, bool]:

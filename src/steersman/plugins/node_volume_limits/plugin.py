@@ -28,9 +28,8 @@ from steersman.plugins.node_volume_limits.attachments import (
     may_attach,
     volume_limits,
 )
-from steersman.plugins.node_volume_limits.columns import LimitedRows, RowVolumes
+from steersman.plugins.node_volume_limits.columns import EXCEEDED, LimitedRows, RowVolumes
 
-ERR_REASON_MAX_VOLUME_COUNT_EXCEEDED = "node(s) exceed max volume count"
 ERR_REASON_DRIVER_NOT_INSTALLED = "{} CSI driver is not installed on the node"
 
 
@@ -74,7 +73,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExt
                 return fault
         attached = self._attachments.of_node(node.name)
         exceeded = first_exceeded(limits, in_use, attached, new)
-        return None if exceeded is None else unschedulable(ERR_REASON_MAX_VOLUME_COUNT_EXCEEDED)
+        return None if exceeded is None else EXCEEDED
 
     def exceeded(self, pod: PodInfo, node: NodeInfo) -> ExceededLimit | None:
         """For explanations: the limit that the pod's volumes would go beyond on the node; None: none, or it is not known."""
@@ -117,7 +116,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExt
 
     def _row_volumes(self, view: NodesView) -> RowVolumes:
         rows = self._rows
-        if rows is None or rows.view is not view or rows.generation != view.generation:
+        if rows is None or not rows.are_of(view):
             rows = self._rows = RowVolumes(view, self._objects, self._attachments)
         return rows
 
