@@ -22,7 +22,7 @@ T = TypeVar("T", bound=Object)
 _replace = msgspec.structs.replace
 
 
-@copied_attributes(_candidates=two_levels)
+@copied_attributes(_candidates=two_levels, _new_owners=two_levels)
 class PodOwnerController(Controller, Generic[T]):
     """Enqueues the owner whenever one of its pods changes, or one comes that it may want to adopt."""
 
@@ -37,8 +37,8 @@ class PodOwnerController(Controller, Generic[T]):
         self._index: OwnedPods | None = None
         #: Keys of pods without a controller that the owner of a key may want to adopt.
         self._candidates: dict[str, dict[str, None]] = {}
-        #: Uids of the owners that have looked at all pods without a controller.
-        self._has_looked: set[str] = set()
+        #: By namespace, the keys of owners for which nobody has looked at the pods that have no controller.
+        self._new_owners: dict[str, dict[str, None]] = {}
         self.store.subscribe(self._on_owner, (self.KIND,))
 
     @property
@@ -69,18 +69,29 @@ class PodOwnerController(Controller, Generic[T]):
 
     def adopt(self, owner: T, selector: Selector) -> None:
         """Makes the owner that of the selected pods which belong to nobody."""
-        name, uid, namespace = key(owner), owner.metadata.uid, owner.metadata.namespace
-        candidates: Iterable[str] = self._candidates.pop(name, ())
-        if uid not in self._has_looked:
-            self._has_looked.add(uid)
-            orphans, matches = self.owned.orphans(namespace), selector.matches
-            candidates = [each for each, pod in orphans.items() if matches(pod.metadata.labels)]
-        for pod_name in candidates:
+        name, namespace = key(owner), owner.metadata.namespace
+        if name in self._new_owners.get(namespace, ()):
+            self._look_for_orphans(namespace)
+        for pod_name in self._candidates.pop(name, ()):
             pod = self.owned.orphans(namespace).get(pod_name)  # as it is after the others were written
             if pod is None or pod.metadata.deletion_timestamp is not None:
                 continue
             if selector.matches(pod.metadata.labels) and self.may_adopt(owner, pod):
                 self._write_owners(pod, (*pod.metadata.owner_references, controller_reference(owner)))
+
+    def _look_for_orphans(self, namespace: str) -> None:
+        """Finds the pods that new owners of the namespace may want to adopt, for all of these owners in one pass: where there
+        are many of both, trying each with each would take long. Pods have few different sets of labels."""
+        new = self._new_owners.pop(namespace)
+        owners_of: dict[tuple[tuple[str, str], ...], list[str]] = {}
+        for pod_name, pod in self.owned.orphans(namespace).items():
+            labels = tuple(pod.metadata.labels.items())
+            owners = owners_of.get(labels)
+            if owners is None:
+                matching = self._selectors.matching(namespace, pod.metadata.labels)
+                owners = owners_of[labels] = [name for name in matching if name in new]
+            for name in owners:
+                self._candidates.setdefault(name, {})[pod_name] = None
 
     def release(self, owner: T, pods: Iterable[Pod]) -> None:
         """Makes pods belong to nobody."""
@@ -104,13 +115,15 @@ class PodOwnerController(Controller, Generic[T]):
                 self._index.listen(self.KIND, self._on_pod, self._on_orphan)
             if old is None or self.selector_of(cast("T", old)) != self.selector_of(owner):
                 self._selectors.put(key(owner), owner.metadata.namespace, self.selector_of(owner))
+            if old is None:
+                self._new_owners.setdefault(owner.metadata.namespace, {})[key(owner)] = None
             self.owner_came(owner)
         self.enqueue(key(cast("T", new or old)))
 
     def _forget(self, owner: T) -> None:
         self._selectors.remove(key(owner))
         self._candidates.pop(key(owner), None)
-        self._has_looked.discard(owner.metadata.uid)
+        self._new_owners.get(owner.metadata.namespace, {}).pop(key(owner), None)
         self.owner_went(owner)
 
     def _on_pod(self, owner: OwnerReference, before: Pod | None, after: Pod | None) -> None:
