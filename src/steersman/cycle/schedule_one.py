@@ -181,8 +181,7 @@ class SchedulingCycle:
     def evaluate(self, profile: Profile, pod: PodInfo) -> Evaluation:
         """The pod against all nodes as they are now. CycleAborted when a plugin is broken."""
         if self._scalar:
-            nodes = {self._table.names[row]: self._table.info(row) for row in self._table.live_rows()}
-            return ScalarEvaluation(profile, pod, nodes, self._nominations().by_node)
+            return self._evaluate_plainly(profile, pod)
         engine = self._engines[profile.name]
         if not engine.sampling.is_off:
             self._search.begin_cycle()
@@ -193,6 +192,15 @@ class SchedulingCycle:
         a plugin is broken."""
         with self._search.unchanged():
             return self.evaluate(profile, pod)
+
+    def preview_all_nodes(self, profile: Profile, pod: PodInfo) -> Evaluation:
+        """The `preview` of a pod against every node, even where scheduling samples."""
+        return self.preview(profile, pod) if self.looks_at_all_nodes(profile) else self._evaluate_plainly(profile, pod)
+
+    def _evaluate_plainly(self, profile: Profile, pod: PodInfo) -> Evaluation:
+        """The pod against every node, by the plain engine."""
+        nodes = {self._table.names[row]: self._table.info(row) for row in self._table.live_rows()}
+        return ScalarEvaluation(profile, pod, nodes, self._nominations().by_node)
 
     def evaluate_again(self, profile: Profile, pod: PodInfo, refused_nomination: str = "") -> Evaluation:
         """Evaluates a pod once more for which the latest search was made: that is made again, and counts once. A nominated

@@ -36,6 +36,7 @@ from steersman.engine.report import (
     diagnose_rows,
     has_nothing_to_score,
     objections_of_all,
+    objections_of_kernels,
     rows_by_status,
     score_table,
 )
@@ -326,6 +327,18 @@ class ColumnarEvaluation(Evaluation):
         if self.pre_filter.status is not None:
             return {}
         return objections_of_all(self._engine.plan, self._entry, self._table, self.state, self.pod, self._candidates())
+
+    def known_objections(self) -> Mapping[str, Mapping[str, Status]]:
+        """The objections that kernels know. Nothing where PreFilter restricts the nodes, since kernels need not know of the
+        others."""
+        outcome, plan, names = self.pre_filter, self._engine.plan, self._table.names
+        if outcome.status is not None or outcome.node_names is not None:
+            return {}
+        found = objections_of_kernels(plan, self._entry, self.state, self._table.alive)
+        return {
+            plugin: {names[row]: status for status, rows in groups.items() for row in rows.tolist()}
+            for plugin, groups in found.items()
+        }
 
     def _candidates(self) -> BoolColumn:
         """The rows that are looked at: those that PreFilter admits, and the nominated one."""

@@ -9,7 +9,7 @@ from a callable per plugin, so that the scalar engine can ask the plugin and the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -157,6 +157,11 @@ class Evaluation(ABC):
     @abstractmethod
     def statuses(self) -> NodeStatuses:
         """Why the other nodes do not, with the first failing plugin in configured order."""
+
+    def known_objections(self) -> Mapping[str, Mapping[str, Status]]:
+        """The objections of filters that need not be asked again: by plugin, then by node, also of nodes that another plugin
+        rejects before it. A plugin without an entry has to be asked."""
+        return {}
 
     @abstractmethod
     def scores(self) -> ScoreTable | None:

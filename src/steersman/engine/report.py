@@ -110,6 +110,22 @@ def objections_of_all(
     return found
 
 
+def objections_of_kernels(
+    plan: Plan, entry: SignatureEntry, state: CycleState, candidates: BoolColumn
+) -> dict[str, dict[Status, RowIndex]]:
+    """The objections of every filter that is not asked in every cycle to the candidate rows, also to those that another one
+    rejects before it. Of filters that have nothing to do for the pod there are none."""
+    parts = {step.name: part for step, part in entry.filters}
+    found: dict[str, dict[Status, RowIndex]] = {}
+    for step in plan.filters:
+        if not step.is_live:
+            groups: Groups = {}
+            if step.name not in state.skip_filter and step.name in parts:
+                _read_part(step, parts[step.name], candidates.copy(), groups)
+            found[step.name] = {status: np.concatenate(pieces) for status, pieces in groups.items()}
+    return found
+
+
 def _take(found: Mapping[Status, RowIndex], remaining: BoolColumn, groups: Groups) -> None:
     for status, rows in found.items():
         groups.setdefault(status, []).append(rows)

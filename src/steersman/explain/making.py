@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes explanations of evaluations.
 
-The evaluation knows which nodes fit, which plugin objected first to each other node, and all scores. What the plugins after
-the first one would have said is asked here, of the plain form of each filter.
+The evaluation knows which nodes fit, which plugin objected first to each other node, and all scores. The objections of the
+plugins after the first one are known as well, where kernels tell; other filters are asked here, in their plain form.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import CycleAborted, Status
 from steersman.preemption import DefaultPreemption, PreemptionReport
-from steersman.runtime.profile import Profile
+from steersman.runtime.profile import FilterCall, Profile
 
 _replace = msgspec.structs.replace
 
@@ -120,7 +120,7 @@ def _nodes(
     fitting = set(evaluation.feasible())
     statuses = evaluation.statuses()
     state = None if evaluation.pre_filter.status is not None else _state(evaluation)
-    details = Details(pod, profile, state)
+    details, known = Details(pod, profile, state), evaluation.known_objections()
     for node in nodes:
         if node.name in fitting:
             plugin_scores, total = scores.get(node.name, ((), None))
@@ -129,8 +129,9 @@ def _nodes(
         first = statuses.of(node.name)
         verdicts = [] if first is None else [details.verdict(first, node)]
         if state is not None:
-            known = "" if first is None else first.plugin
-            verdicts += (details.verdict(status, node) for status in _objections(profile, state, pod, node, known))
+            filters = [call for call in profile.filter if first is None or call.name != first.plugin]
+            objections = _objections(filters, state, pod, node, known)
+            verdicts += (details.verdict(status, node) for status in objections)
         yield NodeExplanation(node.name, False, tuple(verdicts))
 
 
@@ -141,13 +142,22 @@ def _state(evaluation: Evaluation) -> CycleState | None:
         return None
 
 
-def _objections(profile: Profile, state: CycleState, pod: PodInfo, node: NodeInfo, known: str) -> Iterator[Status]:
-    """The objections of the filters, without the one that is known to object."""
-    for call in profile.filter:
-        if call.name not in state.skip_filter and call.name != known:
-            status = call.run(state, pod, node)
-            if status is not None:
-                yield status.of(call.name)
+def _objections(
+    filters: Iterable[FilterCall],
+    state: CycleState,
+    pod: PodInfo,
+    node: NodeInfo,
+    known: Mapping[str, Mapping[str, Status]],
+) -> Iterator[Status]:
+    """The objections of these filters to a node, in their order. Those whose objections are not known are asked."""
+    for call in filters:
+        objections = known.get(call.name)
+        if objections is not None:
+            status = objections.get(node.name)
+        else:
+            status = call.run(state, pod, node) if call.name not in state.skip_filter else None
+        if status is not None:
+            yield status.of(call.name)
 
 
 def _scores_by_node(table: ScoreTable | None) -> dict[str, tuple[tuple[PluginScore, ...], int]]:

@@ -15,8 +15,6 @@ import msgspec
 
 from steersman import api
 from steersman.cycle.decision import Decision, Scheduled, Unschedulable
-from steersman.engine.evaluation import Evaluation
-from steersman.engine.scalar import ScalarEvaluation
 from steersman.explain import (
     Explanation,
     NodeExplanation,
@@ -102,7 +100,7 @@ class PodProbe:
     def cycle(self, preferred: str = "") -> ProbedCycle:
         """The pod's cycle. Among equally good nodes the preferred one is the choice."""
         try:
-            evaluation = self._evaluate()
+            evaluation = self._scheduler.cycle.preview_all_nodes(self.profile, self.pod)
             explanation = explain(self.profile, self.pod, evaluation, self._nodes(), self._at or None)
             if not evaluation.feasible_count or self._asks_extenders:
                 return self._decided(explanation)
@@ -129,13 +127,6 @@ class PodProbe:
     @property
     def _asks_extenders(self) -> bool:
         return bool(self._scheduler.options.extenders)
-
-    def _evaluate(self) -> Evaluation:
-        """The pod against every node, even where scheduling samples. CycleAborted when a plugin is broken."""
-        if self._scheduler.cycle.looks_at_all_nodes(self.profile):
-            return self._scheduler.cycle.evaluate(self.profile, self.pod)
-        nodes = {node.name: node for node in self._nodes()}
-        return ScalarEvaluation(self.profile, self.pod, nodes, self._scheduler.nominations().by_node)
 
     def _nodes(self) -> list[NodeInfo]:
         table = self._scheduler.cache.nodes

@@ -15,7 +15,6 @@ from steersman import api
 from steersman.assembly import EvaluationObserver
 from steersman.cycle.decision import Decision
 from steersman.engine.evaluation import Evaluation
-from steersman.engine.scalar import ScalarEvaluation
 from steersman.explain import (
     Explanation,
     Outcome,
@@ -93,8 +92,7 @@ class Recorder:
     def _observe(self, pod: PodInfo, evaluation: Evaluation) -> None:
         if pod.key in self.names:
             profile = self._driver.scheduler.profiles[pod.scheduler_name]
-            nodes = list(_nodes(self._driver).values())
-            self._open[pod.key] = explain(profile, pod, evaluation, nodes, self._driver.now)
+            self._open[pod.key] = explain(profile, pod, evaluation, _nodes(self._driver), self._driver.now)
 
     def decided(self, decision: Decision) -> None:
         pod = decision.pod
@@ -107,7 +105,7 @@ class Recorder:
 
 
 def explain_pending(driver: Driver, pod: api.Pod, placement: Placement) -> Explanation:
-    """An explanation of a pending pod as if it were tried now. Asks the plain engine: nothing changes by it."""
+    """An explanation of a pending pod as if it were tried now. Nothing changes by it."""
     scheduler = driver.scheduler
     info = scheduler.cache.shapes.info(pod)
     if placement.reason not in _AFTER_A_CYCLE or info.scheduler_name not in scheduler.profiles:
@@ -126,11 +124,10 @@ def explain_pending(driver: Driver, pod: api.Pod, placement: Placement) -> Expla
 
 
 def _explain_now(driver: Driver, profile: Profile, pod: PodInfo) -> Explanation:
-    nodes = _nodes(driver)
-    evaluation = ScalarEvaluation(profile, pod, nodes, driver.scheduler.nominations().by_node)
-    return explain(profile, pod, evaluation, list(nodes.values()), driver.now)
+    evaluation = driver.scheduler.cycle.preview_all_nodes(profile, pod)
+    return explain(profile, pod, evaluation, _nodes(driver), driver.now)
 
 
-def _nodes(driver: Driver) -> dict[str, NodeInfo]:
+def _nodes(driver: Driver) -> list[NodeInfo]:
     table = driver.scheduler.cache.nodes
-    return {table.names[row]: table.info(row) for row in table.live_rows()}
+    return [table.info(row) for row in table.live_rows()]
