@@ -74,13 +74,21 @@ class _KeyedRef(ref[ValueT]):
 
 
 def _copied_shared(copies: GraphCopy, original: SharedTable[Any, Any]) -> SharedTable[Any, Any]:
-    """Has the copies of those values that somebody refers to."""
+    """Has the copies of those values that somebody refers to. Keys of values that copies share are shared as well: there may be
+    thousands of them."""
     made: SharedTable[Any, Any] = SharedTable(2 * original._recent._half)
 
     def fill(original: SharedTable[Any, Any], made: SharedTable[Any, Any]) -> None:
         made._when_freed, made._is_large = copies.of(original._when_freed), copies.of(original._is_large)
+        shared: dict[type, bool] = {}
         for key, value in original.items():
-            current = value if is_shared(type(value)) else copies.memo.get(id(value))
+            cls = type(value)
+            if cls not in shared:
+                shared[cls] = is_shared(cls)
+            if shared[cls]:
+                made.refer(key, value)
+                continue
+            current = copies.memo.get(id(value))
             if current is not None:
                 made.refer(copies.of(key), current)
 

@@ -169,12 +169,16 @@ class Driver:
         return self._tasks.finish(self.scheduler.decide(pod))
 
     def look_at(self, pod: PodInfo) -> None:
-        """Evaluates the pod and decides nothing, so that what plugins keep of the cluster is there, and forks have it too."""
+        """Evaluates the pod and decides nothing, so that what plugins keep of the cluster is there, and forks have it too. For
+        a pod that fits nowhere the table of victims is made as well; those of a pod with claims are found without it."""
         profile = self.scheduler.profiles.get(pod.scheduler_name)
         if profile is not None and self.scheduler.cache.nodes.node_count:
             self.refresh_plugins_once()
             with suppress(CycleAborted, CyclePostponed):
-                self.scheduler.cycle.preview(profile, pod)
+                evaluation = self.scheduler.cycle.preview(profile, pod)
+                has_claims = pod.shape.has_claims or pod.spec.resource_claims
+                if not evaluation.feasible_count and evaluation.pre_filter.status is None and not has_claims:
+                    self.prepare_preemption()
 
     def prepare_preemption(self) -> None:
         """Has the plugins that preempt pods make their tables of victims, so that forks need not."""

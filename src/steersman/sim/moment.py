@@ -64,7 +64,11 @@ def _placements(simulation: Simulation) -> dict[str, Placement]:
     store, driver = simulation.cluster, simulation._driver
     arrivals = simulation._intake.arrivals
     report = PlacementReport(driver.scheduler, driver.writer, arrivals, store.objects(api.Node))
-    found = ((key, report.placement(pod)) for key, pod in store.objects(api.Pod).items())
+    placed = driver.writer.placed_at  # most pods of a large cluster came with their node, and have no placement
+    asked = (
+        (k, pod) for k, pod in store.objects(api.Pod).items() if not pod.spec.node_name or pod.metadata.uid in placed
+    )
+    found = ((key, report.placement(pod)) for key, pod in asked)
     return {key: placement for key, placement in found if placement is not None}
 
 

@@ -8,18 +8,17 @@ ask the plugins again. Property tests use it as the model that the columns must 
 from __future__ import annotations
 
 import copy
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Set
-from typing import Self, TypeVar
+from typing import Self
 
 from steersman.api import Node
 from steersman.framework.go_integers import int64
 from steersman.framework.node_info import ImageState, NodeInfo
 from steersman.framework.pod_info import HostPort, PodInfo
 from steersman.framework.pod_resources import node_allocatable
+from steersman.state.row_info import RowNodeInfo
 
 PODS = "pods"
-Key = TypeVar("Key")
 
 
 class PlainNodeInfo:
@@ -30,15 +29,17 @@ class PlainNodeInfo:
         node: Node,
         pods: Iterable[PodInfo] = (),
         image_states: Mapping[str, ImageState] | None = None,
+        allocatable: Mapping[str, int] | None = None,
     ) -> None:
+        """`allocatable` is the `node_allocatable` of the node, where that is known."""
         self.node = node
-        self._allocatable = node_allocatable(node)
+        self._allocatable = node_allocatable(node) if allocatable is None else allocatable
         self._image_states = image_states or {}
         self._pods: dict[str, PodInfo] = {}
-        self._requested: Counter[str] = Counter()
-        self._nonzero_requested: Counter[str] = Counter()
+        self._requested: dict[str, int] = {}
+        self._nonzero_requested: dict[str, int] = {}
         self._used_ports: set[HostPort] = set()
-        self._claim_users: Counter[str] = Counter()
+        self._claim_users: dict[str, int] = {}
         for pod in pods:
             self.add_pod(pod)
 
@@ -46,7 +47,8 @@ class PlainNodeInfo:
     def copy_of(cls, other: NodeInfo) -> Self:
         if isinstance(other, cls):
             return other.copy()
-        twin = cls(other.node, other.pods, other.image_states)
+        offered = other.offered_amounts if isinstance(other, RowNodeInfo) else None
+        twin = cls(other.node, other.pods, other.image_states, offered)
         twin._used_ports = set(other.used_ports)
         return twin
 
@@ -69,13 +71,15 @@ class PlainNodeInfo:
         self._apply(self._pods.pop(pod.uid), -1)
 
     def _apply(self, pod: PodInfo, sign: int) -> None:
-        shape = pod.shape
+        shape, requested, nonzero = pod.shape, self._requested, self._nonzero_requested
         for resource, amount in shape.requests.items():
-            self._requested[resource] = int64(self._requested[resource] + sign * amount)
-        for resource, amount in (("cpu", shape.nonzero_cpu), ("memory", shape.nonzero_memory)):
-            self._nonzero_requested[resource] = int64(self._nonzero_requested[resource] + sign * amount)
-        (self._used_ports.update if sign > 0 else self._used_ports.difference_update)(shape.host_ports)
-        _count(self._claim_users, pod.claims, sign)
+            requested[resource] = int64(requested.get(resource, 0) + sign * amount)
+        nonzero["cpu"] = int64(nonzero.get("cpu", 0) + sign * shape.nonzero_cpu)
+        nonzero["memory"] = int64(nonzero.get("memory", 0) + sign * shape.nonzero_memory)
+        if shape.host_ports:
+            (self._used_ports.update if sign > 0 else self._used_ports.difference_update)(shape.host_ports)
+        if pod.claims:
+            _count(self._claim_users, pod.claims, sign)
 
     @property
     def name(self) -> str:
@@ -116,10 +120,10 @@ class PlainNodeInfo:
         return resource in self._allocatable
 
     def requested(self, resource: str) -> int:
-        return self._requested[resource]
+        return self._requested.get(resource, 0)
 
     def nonzero_requested(self, resource: str) -> int:
-        return self._nonzero_requested[resource]
+        return self._nonzero_requested.get(resource, 0)
 
     @property
     def used_ports(self) -> Set[HostPort]:
@@ -134,8 +138,10 @@ class PlainNodeInfo:
         return self._claim_users
 
 
-def _count(counter: Counter[Key], keys: Iterable[Key], sign: int) -> None:
+def _count(counts: dict[str, int], keys: Iterable[str], sign: int) -> None:
     for key in keys:
-        counter[key] += sign
-        if counter[key] <= 0:
-            del counter[key]
+        count = counts.get(key, 0) + sign
+        if count > 0:
+            counts[key] = count
+        else:
+            counts.pop(key, None)

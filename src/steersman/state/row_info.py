@@ -59,6 +59,11 @@ class RowNodeInfo:
     def allowed_pods(self) -> int:
         return int(self._table.allowed_pods.cell[self.row])
 
+    @property
+    def offered_amounts(self) -> Mapping[str, int]:
+        """The `node_allocatable` of the row's node, which nobody changes."""
+        return self._table.offered.by_row[self.row]
+
     def allocatable(self, resource: str) -> int:
         return self._table.offered.by_row[self.row].get(resource, 0)
 

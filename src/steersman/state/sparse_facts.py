@@ -7,7 +7,6 @@ moment; `row_info` shows it as part of a `NodeInfo`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 
 from steersman.framework.pod_info import HostPort, PodInfo
@@ -33,7 +32,7 @@ class SparseFacts:
         self.affinity_pods: dict[int, dict[str, PodInfo]] = {}
         self.used_ports: dict[int, set[HostPort]] = {}
         #: Of each row, how many pods use a claim.
-        self.claim_users: dict[int, Counter[str]] = {}
+        self.claim_users: dict[int, dict[str, int]] = {}
 
     def count_affinity(self, pod: PodInfo, row: int, sign: int) -> None:
         if sign > 0:
@@ -52,11 +51,13 @@ class SparseFacts:
             del self.used_ports[row]
 
     def count_claims(self, claims: Iterable[str], row: int, sign: int) -> None:
-        users = self.claim_users.setdefault(row, Counter())
+        users = self.claim_users.setdefault(row, {})
         for claim in claims:
-            users[claim] += sign
-            if users[claim] <= 0:
-                del users[claim]
+            count = users.get(claim, 0) + sign
+            if count > 0:
+                users[claim] = count
+            else:
+                users.pop(claim, None)
         if not users:
             del self.claim_users[row]
 
