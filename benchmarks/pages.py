@@ -26,7 +26,7 @@ from steersman.app.process import new_event_loop
 from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.client import Connection, http_transport
 from steersman.clock import RealClock
-from steersman.observe import DecisionLog, Exposition, Measuring, Metrics
+from steersman.observe import AttemptMetrics, DecisionLog, Exposition, Metrics
 from steersman.rng import SeededRng
 from steersman.serving import (
     AccessControl,
@@ -61,7 +61,7 @@ class Cluster:
 def make_cluster() -> Cluster:
     metrics = Metrics()
     clock = RealClock()
-    measuring = Measuring(metrics, clock)
+    measuring = AttemptMetrics(metrics, clock)
     options = SchedulerOptions(instruments=measuring)
     scheduler = Scheduler(clock, SeededRng(1), AcceptingWriter(), no_task, options)
     nodes = make_nodes(NODES)

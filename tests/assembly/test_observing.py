@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from steersman.assembly import AttemptObserver, Scheduler, SchedulerOptions
-from steersman.assembly.observing import OBSERVER
+from steersman.assembly.observers import OBSERVER
 from steersman.clock import ManualClock
 from steersman.cycle.decision import Decision, Failed, Scheduled, Unschedulable
 from steersman.embedded import Store, feed

@@ -12,7 +12,7 @@ from steersman.clock import ManualClock
 from steersman.cycle.decision import Decision
 from steersman.embedded import Store, feed
 from steersman.framework.plugin import Plugin
-from steersman.observe import Exposition, Measuring, Metrics
+from steersman.observe import AttemptMetrics, Exposition, Metrics
 from steersman.rng import SeededRng
 from steersman.sim.tasks import Tasks
 from steersman.sim.writer import EmbeddedWriter
@@ -33,7 +33,7 @@ class MeasuredCluster:
         for plugin in chosen:
             registry.add(plugin.name, plugin, "test")
         enabled = with_enabled(config.default_configuration(), [plugin.name for plugin in chosen])
-        self.measuring = Measuring(self.metrics, self.clock)
+        self.measuring = AttemptMetrics(self.metrics, self.clock)
         options = SchedulerOptions(configuration=enabled, registry=registry, instruments=self.measuring)
         writer = EmbeddedWriter(self.store, self.clock)
         self.scheduler = Scheduler(self.clock, SeededRng(1), writer, self.tasks.spawn, options)

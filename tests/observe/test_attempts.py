@@ -14,8 +14,8 @@ from steersman.framework import ReservePlugin, Status
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import error
-from steersman.observe import Measuring, Metrics
-from steersman.observe.measuring import attempts_label
+from steersman.observe import AttemptMetrics, Metrics
+from steersman.observe.attempt_metrics import attempts_label
 from steersman.rng import SeededRng
 from steersman.sim.tasks import Tasks
 from steersman.sim.writer import EmbeddedWriter
@@ -110,7 +110,7 @@ def test_a_cycle_that_was_cancelled_is_an_error(cluster: MeasuredCluster) -> Non
 
 def test_a_measured_scheduler_decides_as_the_plain_one_does() -> None:
     placements = []
-    for instruments in (None, Measuring(Metrics(), ManualClock())):
+    for instruments in (None, AttemptMetrics(Metrics(), ManualClock())):
         store, clock = Store(ManualClock()), ManualClock()
         tasks = Tasks(clock)
         options = SchedulerOptions(instruments=instruments)

@@ -11,7 +11,7 @@ from steersman.framework import Code, PermitPlugin, PermitResult, PreBindPlugin,
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import unschedulable
-from steersman.observe.measuring import SAMPLE_EVERY
+from steersman.observe.attempt_metrics import SAMPLE_EVERY
 from steersman.observe.plugin_timing import status_label
 
 PROFILE = "default-scheduler"

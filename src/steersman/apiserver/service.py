@@ -20,13 +20,13 @@ from steersman.apiserver.lists import Chunk, ContinueExpired, list_chunk
 from steersman.apiserver.media_types import JSON, MediaType, accepted, decoded, decoded_value, encoded
 from steersman.apiserver.pages import Pages
 from steersman.apiserver.patches import CUSTOM_RESOURCE_PATCH_TYPES, PATCH_TYPES
+from steersman.apiserver.representations import Representations
 from steersman.apiserver.requests import ApiAnswer, ApiRequest, WatchAnswer
 from steersman.apiserver.resources import Resource
 from steersman.apiserver.reviews import Tokens, review
 from steersman.apiserver.routing import RequestTarget, target, verb
 from steersman.apiserver.rules import Rules
 from steersman.apiserver.selection import Selection, selection
-from steersman.apiserver.shapes import Shapes
 from steersman.apiserver.statuses import status_document, success
 from steersman.apiserver.subresources import Subresources
 from steersman.apiserver.watches import EncodedEvents, WatchStream, watch_request
@@ -52,10 +52,10 @@ class ApiService:
         self._customs = customs
         self._tokens = tokens
         self._pages = pages
-        self._shapes = Shapes(catalog, customs, store.clock)
+        self._representations = Representations(catalog, customs, store.clock)
         self._writer = Writer(store, catalog, Rules(customs))
         self._subresources = Subresources(store, self._writer, tokens, customs.scale_paths)
-        self._events = EncodedEvents(self._shapes.event)
+        self._events = EncodedEvents(self._representations.event)
         self._verbs: dict[str, Callable[[ApiRequest, RequestTarget], Answer]] = {
             "get": self._get,
             "list": self._list,
@@ -100,7 +100,7 @@ class ApiService:
             chunk = Chunk([], {"resourceVersion": self._store.resource_version})
         else:
             chunk = list_chunk(self._store, about.resource, self._selection(request, about), request.query)
-        shown = self._shapes.listed(about.resource, chunk, media, request.query.get("includeObject", ""))
+        shown = self._representations.listed(about.resource, chunk, media, request.query.get("includeObject", ""))
         return _answered(shown, media)
 
     def _watch(self, request: ApiRequest, about: RequestTarget) -> Answer:
@@ -191,7 +191,7 @@ class ApiService:
         """An object in the form that the client wants; `is_presented`: it is in the version of the client already."""
         media = accepted(request.header("accept"))
         include = request.query.get("includeObject", "")
-        shape = self._shapes.presented if is_presented else self._shapes.one
+        shape = self._representations.presented if is_presented else self._representations.one
         shown = shape(resource, document, media, include)
         return _answered(shown, media, code, warnings)
 

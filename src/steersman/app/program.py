@@ -47,10 +47,10 @@ from steersman.framework.extender import Extender
 from steersman.host import SchedulingLoop, freeze_heap, give_back_free_memory, unfreeze_heap
 from steersman.internal_errors import InternalErrors
 from steersman.observe import (
+    AttemptMetrics,
     DecisionLog,
     Exposition,
     Log,
-    Measuring,
     Metrics,
     TimedIngest,
     cache_text,
@@ -134,7 +134,7 @@ class Program:
         self._internal_errors = internal_errors
         metrics.show_gates(settings.gates)
         self._dispatcher = self._make_dispatcher(outside.channels)
-        self._measuring = Measuring(metrics, timing.clock)
+        self._measuring = AttemptMetrics(metrics, timing.clock)
         self._scheduler = self._make_scheduler(settings, outside, seed)
         self._informers = self._make_informers(outside, log)
         self._listers = endpoints.listers_of(self._informers)

@@ -6,7 +6,7 @@
 """
 
 from steersman.assembly.construction import SchedulerOptions
-from steersman.assembly.observing import AttemptObserver, EvaluationObserver, Instruments
+from steersman.assembly.observers import AttemptObserver, EvaluationObserver, Instruments
 from steersman.assembly.registry import default_registry
 from steersman.assembly.scheduler import Scheduler
 from steersman.framework.ports import ApiWriter, Failure

@@ -12,7 +12,7 @@ import msgspec
 
 from steersman import api, config
 from steersman.assembly.nominations import NominatedPods
-from steersman.assembly.observing import Instruments
+from steersman.assembly.observers import Instruments
 from steersman.assembly.pending_pods import PendingInfos, pre_enqueue_step
 from steersman.assembly.registry import default_registry
 from steersman.clock import Clock

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from steersman import api
 from steersman.assembly.construction import SchedulerOptions, make_cycle, make_profiles, make_queue
-from steersman.assembly.extended import ExtendedCycle
+from steersman.assembly.extender_cycle import ExtenderCycle
 from steersman.assembly.nominations import NominatedPods
-from steersman.assembly.observing import AttemptObserver, Observers
+from steersman.assembly.observers import AttemptObserver, Observers
 from steersman.assembly.pending_pods import PendingInfos
 from steersman.assembly.pod_access import SchedulerPods
 from steersman.assembly.postponed import PostponedAttempts
@@ -131,7 +131,7 @@ class Scheduler:
         )
         self.cycle = make_cycle(options, self.cache, self.profiles, self._nominated, rng)
         self.binding = BindingCycle(self._binding_parts(), self._attempt_failed, spawn)
-        self._extended = ExtendedCycle(self.cycle, self.cache, options.extenders)
+        self._extender_cycle = ExtenderCycle(self.cycle, self.cache, options.extenders)
         #: A host that chose `postpones` runs it beside the scheduling.
         self.postponed = PostponedAttempts(
             clock, self._still_waits, self.queue.done, self._attempt_failed, lambda: self.queue.on_ready()
@@ -266,10 +266,10 @@ class Scheduler:
     async def decide(self, pod: PodInfo, observer: Observer | None = None) -> Decision:
         """The decision on a pod, with the extenders that are interested in it; nothing is carried out. A node that is found is
         assumed."""
-        extenders = self._extended.interested_in(pod)
+        extenders = self._extender_cycle.interested_in(pod)
         if not extenders:
             return self.cycle.schedule_one(pod, observer)
-        return await self._extended.schedule_one(pod, extenders, observer)
+        return await self._extender_cycle.schedule_one(pod, extenders, observer)
 
     async def _decide(self, queued: QueuedPodInfo) -> Decision:
         pod = self._infos.take(queued.pod)

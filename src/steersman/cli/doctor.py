@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from steersman.cli.connecting import asked, cluster_options
+from steersman.cli.live_cluster import asked, cluster_options
 from steersman.cli.output import say, say_json
 from steersman.cli.terminal import terminal_width
 

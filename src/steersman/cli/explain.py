@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from steersman.cli.connecting import asked, cluster_options, served_by
 from steersman.cli.examples import example_option
+from steersman.cli.live_cluster import asked, cluster_options, served_by
 from steersman.cli.output import say, say_json, say_note, say_yaml
 from steersman.cli.parameters import (
     MANIFESTS,

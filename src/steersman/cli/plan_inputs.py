@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
-from steersman.cli.connecting import asked, is_run_by_kubectl
 from steersman.cli.examples import ExampleFiles, example_option, files_of
+from steersman.cli.live_cluster import asked, is_run_by_kubectl
 from steersman.cli.parameters import (
     MANIFESTS,
     SEED,

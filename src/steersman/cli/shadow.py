@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from steersman.cli.connecting import cluster_options
+from steersman.cli.live_cluster import cluster_options
 from steersman.cli.output import say, say_json, say_yaml
 from steersman.cli.parameters import parse_seconds
 from steersman.cli.platforms import require_unix

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from steersman.cli.connecting import served_by
 from steersman.cli.examples import ExampleFiles, example_option, files_of, scenario_of
 from steersman.cli.explain import MOST_NODES
+from steersman.cli.live_cluster import served_by
 from steersman.cli.output import say, say_error, say_json, say_note, say_yaml
 from steersman.cli.parameters import (
     MANIFESTS,

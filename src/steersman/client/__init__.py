@@ -9,6 +9,7 @@ LeaderElection(HttpLease(…), settings, timing).run(lead)   one leader at a tim
 http_extenders(configuration, RawObjects(…))               the scheduler knows them as `framework.extender.Extender`
 """
 
+from steersman.client.api_reader import ApiServerReader
 from steersman.client.connection import Connection
 from steersman.client.direct_posts import DirectPosts
 from steersman.client.dispatcher import Dispatcher
@@ -24,7 +25,6 @@ from steersman.client.lease import ElectionSettings, HttpLease, LeaderElection, 
 from steersman.client.list_watch import ListWatch, ObjectTexts
 from steersman.client.pacing import RateLimited, RetryPolicy, Timing, TokenBucket
 from steersman.client.raw_objects import RawObjects
-from steersman.client.reading import ApiServerReader
 from steersman.client.reflector import Reflector, may_be_absent
 from steersman.client.rights import Right, cluster_rights, lease_rights
 from steersman.client.set_aside import SetAside, SetAsideObject

@@ -15,26 +15,16 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from steersman.api import Object, OwnerReference
-from steersman.embedded import StatusError, Store, Timers
+from steersman.embedded import ObjectEventRecorder, StatusError, Store, Timers, ignore_event
 from steersman.internal_errors import InternalErrors
 
 FIRST_RETRY_SECONDS: Final = 0.005
 LONGEST_RETRY_SECONDS: Final = 1000.0
 
 logger = logging.getLogger(__name__)
-
-
-class ControllerEventRecorder(Protocol):
-    """Notes what a controller did to an object: a `Normal` event, or a `Warning`."""
-
-    def __call__(self, obj: Object, reason: str, message: str, *, is_warning: bool = False) -> None: ...
-
-
-def ignore_event(obj: Object, reason: str, message: str, *, is_warning: bool = False) -> None:
-    """The recorder of clusters without events."""
 
 
 def never() -> bool:
@@ -46,7 +36,7 @@ class Cluster(NamedTuple):
 
     store: Store
     timers: Timers
-    record: ControllerEventRecorder = ignore_event
+    record: ObjectEventRecorder = ignore_event
     #: Where programming errors are counted; None lets them through, as simulations do.
     faults: InternalErrors | None = None
     #: Whether pods stay whose owners were never there, and finished pods in any number: for partial dumps of clusters, and

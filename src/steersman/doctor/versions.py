@@ -11,9 +11,9 @@ import msgspec
 
 from steersman import api
 from steersman.client import ApiError, may_be_absent
+from steersman.client.api_reader import ApiResourceList
 from steersman.client.events import Event
 from steersman.client.lease import Lease
-from steersman.client.reading import ApiResourceList
 from steersman.doctor.finding import Finding, fail, ok, warn
 from steersman.doctor.target import DoctorTarget
 from steersman.framework.watching import is_custom

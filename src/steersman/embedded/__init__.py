@@ -35,11 +35,11 @@ from steersman.embedded.finalizers import CONTROLLED_FINALIZERS
 from steersman.embedded.heartbeats import fall_silent, resume_heartbeat
 from steersman.embedded.history import ADDED, BOOKMARK, DELETED, MODIFIED, Commit, EventType
 from steersman.embedded.pods import Pods
-from steersman.embedded.reading import StoreReader
+from steersman.embedded.ports import ObjectEventRecorder, Timers, ignore_event
 from steersman.embedded.resource_claims import ResourceClaimController
 from steersman.embedded.store import Admission, ClusterView, Store
+from steersman.embedded.store_reader import StoreReader
 from steersman.embedded.subscriptions import Listener, Subscription
-from steersman.embedded.timers import Timers
 from steersman.embedded.volumes import VolumeController
 from steersman.embedded.watch import Watch, WatchEvent
 
@@ -64,6 +64,7 @@ __all__ = [
     "Listener",
     "NamespaceTerminating",
     "NotFound",
+    "ObjectEventRecorder",
     "OverLimit",
     "Pods",
     "Propagation",
@@ -82,6 +83,7 @@ __all__ = [
     "evict",
     "fall_silent",
     "feed",
+    "ignore_event",
     "in_creation_order",
     "resume_heartbeat",
 ]

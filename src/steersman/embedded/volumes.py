@@ -31,9 +31,9 @@ from steersman.api.persistent_volumes import (
 )
 from steersman.api.volume_matching import VolumeChoice
 from steersman.embedded.history import EventType
+from steersman.embedded.ports import Timers
 from steersman.embedded.provisioning import PROVISIONED_BY, new_volume
 from steersman.embedded.store import Store, T
-from steersman.embedded.timers import Timers
 from steersman.errors import InputError
 
 AVAILABLE: Final = "Available"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The read-only client that plugins have as `handle.client`: single objects and lists, of any kind, read when asked for.
 
-The host implements `ApiReader`: by requests to the API server (`client.reading`), or from the embedded cluster
-(`embedded.reading`). What a plugin looks at in every cycle belongs into `Plugin.kinds` instead, which are watched.
+The host implements `ApiReader`: by requests to the API server (`client.api_reader`), or from the embedded cluster
+(`embedded.store_reader`). What a plugin looks at in every cycle belongs into `Plugin.kinds` instead, which are watched.
 """
 
 from __future__ import annotations

@@ -22,7 +22,6 @@ from steersman.kubelets.policy import (
     PolicySource,
     load_policy,
 )
-from steersman.kubelets.reports import KubeletEvents
 
 __all__ = [
     "DEFAULT_POLICY",
@@ -31,7 +30,6 @@ __all__ = [
     "RUN_SECONDS",
     "SANDBOX_POLICY",
     "DrainRound",
-    "KubeletEvents",
     "KubeletPolicy",
     "Kubelets",
     "NodeDrain",

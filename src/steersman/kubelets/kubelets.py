@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 
 from steersman.api import Condition, CSINode, Node, Object, Pod, PodStatus, key, timestamps
-from steersman.embedded import DELETED, EventType, Store, Timers
+from steersman.embedded import DELETED, EventType, ObjectEventRecorder, Store, Timers
 from steersman.embedded.heartbeats import fall_silent, resume_heartbeat
 from steersman.embedded.pods import FINISHED_PHASES, with_condition
 from steersman.errors import InputError
@@ -30,7 +30,7 @@ from steersman.kubelets.fit import NodeRoom
 from steersman.kubelets.pod_status import POD_COMPLETED, READY, RUNNING, SUCCEEDED
 from steersman.kubelets.pod_sync import PodSync, killed_records, sync_pod
 from steersman.kubelets.policy import DEFAULT_POLICY, KubeletPolicy, PodSettings
-from steersman.kubelets.reports import UNUSABLE_ANNOTATION, KubeletEvents, PodReports
+from steersman.kubelets.reports import UNUSABLE_ANNOTATION, PodReports
 
 STARTED_CONDITIONS: Final = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
 """The conditions that are true of a running pod."""
@@ -53,7 +53,7 @@ class Kubelets:
         timers: Timers,
         policy: KubeletPolicy = DEFAULT_POLICY,
         *,
-        record: KubeletEvents | None = None,
+        record: ObjectEventRecorder | None = None,
         survives_bad_pods: bool = False,
     ) -> None:
         self._store = store

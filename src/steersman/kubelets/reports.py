@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from steersman.api import Node, Object, Pod, PodStatus, key
-from steersman.embedded import Store
+from steersman.api import Node, Pod, PodStatus, key
+from steersman.embedded import ObjectEventRecorder, Store
 from steersman.embedded.documents import Document, carried
 from steersman.kubelets.containers import (
     CRASH_LOOP,
@@ -30,12 +30,6 @@ from steersman.kubelets.pod_sync import PodSync, final_phase, killed_records
 _replace = msgspec.structs.replace
 
 
-class KubeletEvents(Protocol):
-    """Notes what a kubelet did to an object: a `Normal` event, or a `Warning`."""
-
-    def __call__(self, obj: Object, reason: str, message: str, *, is_warning: bool = False) -> None: ...
-
-
 class _Happening(NamedTuple):
     reason: str
     message: str
@@ -45,7 +39,7 @@ class _Happening(NamedTuple):
 class PodReports:
     """Keeps the containers of the pods that were reported, and writes about them. `record` None: there are no events."""
 
-    def __init__(self, store: Store, record: KubeletEvents | None = None) -> None:
+    def __init__(self, store: Store, record: ObjectEventRecorder | None = None) -> None:
         self._store = store
         self._record = record
         self._nodes = store.objects(Node)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The views that operators have of a running scheduler: metrics, logs, decision records, dumps.
 
-`Measuring` observes a scheduler for `Metrics`, `MeasuredTransport` is a `client.Transport` with `ClientMetrics`;
+`AttemptMetrics` observes a scheduler for `Metrics`, `MeasuredTransport` is a `client.Transport` with `ClientMetrics`;
 `Exposition` renders them. `HealthMetrics` and `pod_resources` stand for themselves. `DecisionLog` keeps the last decisions.
 `debugger` shows cache and queue and compares them with the listers; `logs` sets up logging. `serving` puts all of it on
 HTTPS.
 """
 
+from steersman.observe.attempt_metrics import AttemptMetrics
 from steersman.observe.client_metrics import ClientMetrics, MeasuredTransport
 from steersman.observe.debugger import (
     Beliefs,
@@ -23,12 +24,12 @@ from steersman.observe.decisions import DecisionLog, DecisionRecord, explain_now
 from steersman.observe.exposition import CONTENT_TYPE, Exposition, HealthMetrics
 from steersman.observe.handled_events import HandledEvents, TimedIngest
 from steersman.observe.logs import Log, LogFormat, ObjectRef, set_up
-from steersman.observe.measuring import Measuring
 from steersman.observe.metrics import Metrics
 from steersman.observe.pod_resources import pod_resources
 
 __all__ = [
     "CONTENT_TYPE",
+    "AttemptMetrics",
     "Beliefs",
     "CacheComparison",
     "ClientMetrics",
@@ -40,7 +41,6 @@ __all__ = [
     "Log",
     "LogFormat",
     "MeasuredTransport",
-    "Measuring",
     "Metrics",
     "Mismatch",
     "ObjectRef",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How often plugins are asked (plugin_evaluation_total), counted by templates of pods: a few numbers per attempt.
 
-`measuring` counts; `exposition` turns the numbers into series when somebody looks. As upstream, a plugin whose PreFilter or
-PreScore says Skip does not count, and nothing is scored where fewer than two nodes fit. Which plugins have nothing to do for a
-pod is found out once per template and then now and again, because finding out costs more than counting.
+`attempt_metrics` counts; `exposition` turns the numbers into series when somebody looks. As upstream, a plugin whose PreFilter
+or PreScore says Skip does not count, and nothing is scored where fewer than two nodes fit. Which plugins have nothing to do
+for a pod is found out once per template and then now and again, because finding out costs more than counting.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from steersman.assembly import Scheduler
 from steersman.explain import CauseCode
-from steersman.observe.measuring import Measuring
+from steersman.observe.attempt_metrics import AttemptMetrics
 from steersman.observe.metrics import Metrics
 from steersman.observe.pending_causes import PendingCauses
 from steersman.observe.series import CountedUp, MetricSet
@@ -35,7 +35,7 @@ class Exposition:
     def __init__(
         self,
         metrics: Metrics,
-        measuring: Measuring,
+        measuring: AttemptMetrics,
         scheduler: Scheduler,
         refreshers: Sequence[Callable[[], None]] = (),
     ) -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scheduler's metrics under kube-scheduler's names, labels and buckets, so that existing dashboards work.
 
-`measuring` and `handled_events` write them while the scheduler works; `exposition` adds what can be read off its state, and
-renders. Not here, because there is nothing to measure: batching of equal pods and its caches (upstream's own mechanism), pod
-groups, device allocation, and asynchronous API calls, whose feature gate is off.
+`attempt_metrics` and `handled_events` write them while the scheduler works; `exposition` adds what can be read off its state,
+and renders. Not here, because there is nothing to measure: batching of equal pods and its caches (upstream's own mechanism),
+pod groups, device allocation, and asynchronous API calls, whose feature gate is off.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 """Times the plugins of a profile by wrapping the calls that it consists of; a profile that is not wrapped costs nothing.
 
 In comes a `runtime.Profile`, out comes one with the same plugins in the same order. What a call took goes to a `Stopwatch`
-(`measuring`). In-tree filters and scores run as columns, all plugins in one go, and are timed as a phase there, not here. Hints
-are timed by the counts that the queue is given.
+(`attempt_metrics`). In-tree filters and scores run as columns, all plugins in one go, and are timed as a phase there, not
+here. Hints are timed by the counts that the queue is given.
 """
 
 from __future__ import annotations

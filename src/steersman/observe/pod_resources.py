@@ -36,8 +36,8 @@ Part = tuple[Hashable, ...]
 
 def pod_resources(pods: Sequence[api.Pod]) -> Iterator[str]:
     """The text for Prometheus, in pieces of one pod each. Pods are frozen: any thread may do this."""
-    yield from _family(REQUEST, REQUEST_TEXT, Ends(requests, _requests_key), pods)
-    yield from _family(LIMIT, LIMIT_TEXT, Ends(limits, _limits_key), pods)
+    yield from _family(REQUEST, REQUEST_TEXT, SeriesEndings(requests, _requests_key), pods)
+    yield from _family(LIMIT, LIMIT_TEXT, SeriesEndings(limits, _limits_key), pods)
 
 
 def is_shown(pod: api.Pod) -> bool:
@@ -71,7 +71,7 @@ def unit(resource: str) -> str:
 # -- writing -------------------------------------------------------------------------------------------------------------
 
 
-def _family(name: str, text: str, ends: Ends, pods: Iterable[api.Pod]) -> Iterator[str]:
+def _family(name: str, text: str, ends: SeriesEndings, pods: Iterable[api.Pod]) -> Iterator[str]:
     yield f"# HELP {name} {text}\n# TYPE {name} gauge\n"
     for pod in pods:
         found = ends.of(pod) if is_shown(pod) else ()
@@ -90,7 +90,7 @@ def _lines(name: str, pod: api.Pod, ends: Sequence[tuple[str, str]]) -> str:
     return "".join([f"{begin}{resource}{scheduler}{rest}" for resource, rest in ends])
 
 
-class Ends:
+class SeriesEndings:
     """The text that differs between the lines of a pod: before and after the scheduler's name, one pair per resource. Pods of
     one template ask for the same, so that it is made once."""
 

@@ -36,7 +36,7 @@ from steersman.client import (
 from steersman.client.transport import MERGE_PATCH
 from steersman.framework.watching import EventSink
 from steersman.host import SchedulingLoop, keep_freed_memory
-from steersman.observe import Measuring
+from steersman.observe import AttemptMetrics
 from steersman.perf.host import SLICE, Host, HostTasks, PodListener, T
 from steersman.perf.latencies import FineMetrics
 from steersman.perf.templates import Draft
@@ -56,7 +56,7 @@ async def api_server_host(options: SchedulerOptions, seed: int, connection: Conn
     ):
         tasks = HostTasks(group)
         dispatcher = Dispatcher(objects, EventRecorder(events, timing, socket.gethostname()), timing)
-        measured = msgspec.structs.replace(options, instruments=Measuring(metrics, timing.clock))
+        measured = msgspec.structs.replace(options, instruments=AttemptMetrics(metrics, timing.clock))
         reader = ApiServerReader(objects, timing)
         scheduler = Scheduler(timing.clock, SeededRng(seed), dispatcher, tasks.spawn, measured, reader)
         watcher = PodWatcher(scheduler.ingest, scheduler.pods)

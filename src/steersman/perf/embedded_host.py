@@ -37,7 +37,7 @@ from steersman.embedded import (
 )
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
 from steersman.host import SchedulingLoop, keep_freed_memory
-from steersman.observe import Measuring
+from steersman.observe import AttemptMetrics
 from steersman.perf.host import (
     SLICE,
     Host,
@@ -63,7 +63,7 @@ async def embedded_host(options: SchedulerOptions, seed: int) -> AsyncIterator[H
     metrics, writer = FineMetrics(), StoreWriter(store, clock)
     async with asyncio.TaskGroup() as group:
         tasks = HostTasks(group)
-        measured = msgspec.structs.replace(options, instruments=Measuring(metrics, clock))
+        measured = msgspec.structs.replace(options, instruments=AttemptMetrics(metrics, clock))
         reader = StoreReader(store)
         scheduler = Scheduler(clock, SeededRng(seed), writer, tasks.spawn, measured, reader)
         reader.serve(scheduler.known_kinds)

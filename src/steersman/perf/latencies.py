@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long things took between two moments: percentiles of the histograms that a scheduler fills.
 
-`Measuring` writes to `FineMetrics`. `measurement` takes a `Reading` at the beginning and another at the end;
+`AttemptMetrics` writes to `FineMetrics`. `measurement` takes a `Reading` at the beginning and another at the end;
 reports show the difference.
 """
 

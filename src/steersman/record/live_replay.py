@@ -23,7 +23,7 @@ from steersman.framework.pod_info import PodInfo
 from steersman.framework.ports import Failure
 from steersman.framework.status import Status
 from steersman.internal_errors import InternalErrors, describe
-from steersman.observe import Measuring, Metrics
+from steersman.observe import AttemptMetrics, Metrics
 from steersman.record import answers
 from steersman.record.decisions import DecisionObserver
 from steersman.record.frames import (
@@ -372,7 +372,7 @@ class LiveReplay:
             internal_errors=self.internal_errors,
             postpones=run.postpones,
             max_in_unschedulable=run.max_in_unschedulable or options.max_in_unschedulable,
-            instruments=Measuring(Metrics(), RealClock()),
+            instruments=AttemptMetrics(Metrics(), RealClock()),
         )
         with closed_unless_made(self._loop):
             self.scheduler = Scheduler(

@@ -51,12 +51,12 @@ class EventObjects:
         self._sweep_later()
 
     def record(self, obj: Object, reason: str, message: str, *, is_warning: bool = False) -> None:
-        """Implements `controllers.EventRecorder`."""
+        """Records an event of a controller (`embedded.ObjectEventRecorder`)."""
         component = COMPONENTS.get(obj.KIND, "controllermanager")
         self.report(obj, component, WARNING if is_warning else NORMAL, reason, message)
 
     def record_kubelet(self, obj: Object, reason: str, message: str, *, is_warning: bool = False) -> None:
-        """Implements `kubelets.KubeletEvents`."""
+        """Records an event of a kubelet (`embedded.ObjectEventRecorder`)."""
         self.report(obj, "kubelet", WARNING if is_warning else NORMAL, reason, message)
 
     def report(self, obj: Object, component: str, type: str, reason: str, message: str) -> None:

@@ -4,10 +4,9 @@
     accepted ─► handshake ─► head of a request ─► answer ─► head of the next ─► …
                   10 s            10 s               120 s      90 s until it begins
 
-`Gate` stands between a connection and its `HttpConnection`: it hands over whole heads, one at a time, and cuts whoever takes
-too long.
-`ConnectionTable` bounds their number, in all and for each address. When there are too many, those go first that have been
-waiting for their client the longest, so that a probe always gets through.
+`GuardedConnection` stands between a connection and its `HttpConnection`: it hands over whole heads, one at a time, and cuts
+whoever takes too long. `ConnectionTable` bounds their number, in all and for each address. When there are too many, those go
+first that have been waiting for their client the longest, so that a probe always gets through.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Phase(Enum):
     ANSWER = auto()
 
 
-class Gate(asyncio.Protocol):
+class GuardedConnection(asyncio.Protocol):
     """One connection. `http` never sees more than one request at a time, and no body unless the table takes bodies: then
     everything behind a head goes to `http`, which bounds it."""
 
@@ -195,36 +194,36 @@ class ConnectionTable:
             Phase.ANSWER: limits.answer,
         }
         #: By connection; who has been in the same phase the longest comes first.
-        self._gates: OrderedDict[HttpConnection, Gate] = OrderedDict()
+        self._guarded: OrderedDict[HttpConnection, GuardedConnection] = OrderedDict()
         self._of_address: Counter[str] = Counter()
 
     def __len__(self) -> int:
-        return len(self._gates)
+        return len(self._guarded)
 
     @property
     def busy(self) -> int:
         """How many are being answered."""
-        return sum(not gate.waits_for_client for gate in self._gates.values())
+        return sum(not guarded.waits_for_client for guarded in self._guarded.values())
 
-    def __contains__(self, gate: Gate) -> bool:
-        return gate.http in self._gates
+    def __contains__(self, guarded: GuardedConnection) -> bool:
+        return guarded.http in self._guarded
 
-    def admit(self, channel: socket, peer: str) -> Gate | None:
-        """The gate of a new connection; None: there are too many, and every one of them is being answered."""
+    def admit(self, channel: socket, peer: str) -> GuardedConnection | None:
+        """The guard of a new connection; None: there are too many, and every one of them is being answered."""
         if self._of_address[peer] >= self.limits.connections_of_one_address and not self.cut_oldest(peer):
             return None
-        if len(self._gates) >= self.limits.connections and not self.cut_oldest():
+        if len(self._guarded) >= self.limits.connections and not self.cut_oldest():
             return None
-        gate = Gate(self, peer, channel, self._connect())
-        self._gates[gate.http] = gate
+        guarded = GuardedConnection(self, peer, channel, self._connect())
+        self._guarded[guarded.http] = guarded
         self._of_address[peer] += 1
-        gate.begin()
-        return gate
+        guarded.begin()
+        return guarded
 
     def cut_oldest(self, peer: str | None = None) -> bool:
         """Ends the connection, of that address or of any, that has been waiting for its client the longest."""
-        gates = (gate for gate in self._gates.values() if peer in (None, gate.peer))
-        found = next((gate for gate in gates if gate.waits_for_client), None)
+        connections = (guarded for guarded in self._guarded.values() if peer in (None, guarded.peer))
+        found = next((guarded for guarded in connections if guarded.waits_for_client), None)
         if found is None:
             return False
         found.abort()
@@ -234,39 +233,39 @@ class ConnectionTable:
 
     def answered(self, connection: HttpConnection) -> None:
         """An answer has been written, and the client may ask for more."""
-        gate = self._gates.get(connection)
-        if gate is not None:
-            gate.answered()
+        guarded = self._guarded.get(connection)
+        if guarded is not None:
+            guarded.answered()
 
     def answering_without_end(self, connection: HttpConnection) -> None:
         """An answer has begun that no limit of time ends."""
-        gate = self._gates.get(connection)
-        if gate is not None:
-            gate.answering_without_end()
+        guarded = self._guarded.get(connection)
+        if guarded is not None:
+            guarded.answering_without_end()
 
     async def finish(self, seconds: float) -> None:
         """Waits for answers that are under way, so long at most; connections without one are closed."""
-        under_way = [gate.http for gate in self._gates.values() if gate.http.is_answering]
-        for gate in self._gates.values():
-            if not gate.http.is_answering:
-                gate.http.close()
+        under_way = [guarded.http for guarded in self._guarded.values() if guarded.http.is_answering]
+        for guarded in self._guarded.values():
+            if not guarded.http.is_answering:
+                guarded.http.close()
         if under_way:
             await asyncio.wait([asyncio.ensure_future(http.finished()) for http in under_way], timeout=seconds)
 
     def cut_all(self) -> None:
-        for gate in list(self._gates.values()):
-            gate.abort()
+        for guarded in list(self._guarded.values()):
+            guarded.abort()
 
-    # -- for gates ---------------------------------------------------------------------------------------------------
+    # -- for guarded connections -------------------------------------------------------------------------------------
 
     def seconds_for(self, phase: Phase) -> float:
         return self._seconds[phase]
 
-    def moved(self, gate: Gate) -> None:
-        self._gates.move_to_end(gate.http)
+    def moved(self, guarded: GuardedConnection) -> None:
+        self._guarded.move_to_end(guarded.http)
 
-    def remove(self, gate: Gate) -> None:
-        if self._gates.pop(gate.http, None) is not None:
-            self._of_address[gate.peer] -= 1
-            if not self._of_address[gate.peer]:
-                del self._of_address[gate.peer]
+    def remove(self, guarded: GuardedConnection) -> None:
+        if self._guarded.pop(guarded.http, None) is not None:
+            self._of_address[guarded.peer] -= 1
+            if not self._of_address[guarded.peer]:
+                del self._of_address[guarded.peer]

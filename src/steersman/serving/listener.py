@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from steersman.serving.connections import ConnectionTable, Gate
+from steersman.serving.connections import ConnectionTable, GuardedConnection
 
 logger = logging.getLogger(__name__)
 
@@ -81,29 +81,29 @@ class Listener:
     async def _accept_one(self, listening: socket.socket, group: asyncio.TaskGroup) -> None:
         channel, address = await asyncio.get_running_loop().sock_accept(listening)
         self._complaint = ""
-        gate = self._table.admit(channel, str(address[0]))
-        if gate is None:
+        guarded = self._table.admit(channel, str(address[0]))
+        if guarded is None:
             channel.close()
         else:
-            group.create_task(self._shake_hands(channel, gate))
+            group.create_task(self._shake_hands(channel, guarded))
 
-    async def _shake_hands(self, channel: socket.socket, gate: Gate) -> None:
+    async def _shake_hands(self, channel: socket.socket, guarded: GuardedConnection) -> None:
         """Whoever does not manage that is none of the scheduler's business."""
         loop, tls = asyncio.get_running_loop(), self._listen.tls
         limit, farewell = (None, None) if tls is None else (self._table.limits.handshake, FAREWELL_SECONDS)
         try:
             await loop.connect_accepted_socket(
-                lambda: gate, channel, ssl=tls, ssl_handshake_timeout=limit, ssl_shutdown_timeout=farewell
+                lambda: guarded, channel, ssl=tls, ssl_handshake_timeout=limit, ssl_shutdown_timeout=farewell
             )
         except (OSError, asyncio.CancelledError) as failure:
-            gate.forget()
+            guarded.forget()
             channel.close()
             if isinstance(failure, asyncio.CancelledError):
                 raise
         except Exception:
-            gate.forget()
+            guarded.forget()
             channel.close()
-            logger.exception("a connection from %s cannot be established", gate.peer)
+            logger.exception("a connection from %s cannot be established", guarded.peer)
 
     async def _survive(self, failure: OSError) -> None:
         """Said once. Without room for another descriptor, one that only waits is given up."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Final
 
-from steersman.assembly.observing import AttemptObserver
+from steersman.assembly.observers import AttemptObserver
 from steersman.clock import Clock
 from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.engine.evaluation import Evaluation
@@ -58,7 +58,7 @@ class Attempt:
         return sum(self.points[point][0] for point in points if point in self.points)
 
 
-class Measuring(AttemptObserver):
+class AttemptMetrics(AttemptObserver):
     """The `Instruments` of one scheduler, which makes one scheduling cycle at a time."""
 
     def __init__(self, metrics: Metrics, clock: Clock) -> None:

@@ -46,7 +46,7 @@ class Refusals(msgspec.Struct):
     took_some: bool = False
 
 
-class ExtendedCycle:
+class ExtenderCycle:
     """Wraps a `SchedulingCycle`. One pod at a time, as there."""
 
     def __init__(self, cycle: SchedulingCycle, cache: Cache, extenders: Sequence[Extender]) -> None:

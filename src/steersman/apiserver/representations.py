@@ -23,8 +23,8 @@ from steersman.embedded import Document
 INCLUDED: Final = ("Metadata", "Object", "None")
 
 
-class Shapes:
-    """Shapes documents. `clock` tells how old objects are."""
+class Representations:
+    """Makes representations of documents. `clock` tells how old objects are."""
 
     def __init__(self, catalog: Catalog, customs: CustomResources, clock: Clock) -> None:
         self._catalog = catalog
@@ -36,7 +36,7 @@ class Shapes:
         return self.presented(resource, presented(resource, document), media, include)
 
     def presented(self, resource: Resource, shown: Document, media: MediaType, include: str = "") -> Document:
-        """A single object, as `one` shapes it, of a document that is in the version of the client already."""
+        """A single object, as `one` shows it, of a document that is in the version of the client already."""
         if media.form == PARTIAL:
             return _partial(shown, media)
         if media.form == TABLE:
