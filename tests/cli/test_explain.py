@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import yaml
@@ -12,6 +13,8 @@ from tests.cli.files import write
 from tests.cli.serving import serving
 from tests.client.api_server import ApiServer
 
+from steersman.record import record_simulation
+from steersman.sim import Simulation
 from steersman.testing import make_node, make_pod
 
 KUBECONFIG = """
@@ -216,6 +219,34 @@ def test_a_record_is_explained_as_it_was_at_a_time(tmp_path: Path) -> None:
     assert (after.exit_code, placed["node"]) == (0, "n1")
 
 
+def test_a_record_without_a_moment_is_explained_as_it_ended(tmp_path: Path) -> None:
+    directory = recorded(tmp_path)
+    at_the_end = steersman("explain", "second", "--record", directory, "-o", "json")
+    assert json.loads(at_the_end.stdout) == json.loads(
+        steersman("explain", "second", "--record", directory, "--at", "20m", "-o", "json").stdout
+    )
+
+
+def test_a_gap_before_the_moment_is_told_and_one_after_it_is_not(tmp_path: Path) -> None:
+    simulation = Simulation.load(write(tmp_path / "cluster.yaml", LATER))
+    with record_simulation(simulation, tmp_path / "record") as recorder:
+        for seconds in (10, 20, 30, 40):
+            simulation.run(until=seconds)
+            recorder._log.flush()
+    (segment,) = (tmp_path / "record").glob("*.segment")
+    content = bytearray(segment.read_bytes())
+    content[[block.start() for block in re.finditer(b"BLK1", content)][3] - 1] ^= 1  # the third block: from 20 s on
+    segment.write_bytes(content)
+    before, after = (
+        json.loads(steersman("explain", "second", "--record", segment.parent, "--at", at, "-o", "json").stdout)["notes"]
+        for at in ("5s", "35s")
+    )
+    assert before == []
+    assert [note for note in after if note.startswith("something that came before this moment may be missing:")]
+    table = steersman("explain", "second", "--record", segment.parent, "--at", "35s", "-o", "table")
+    assert "Note: something that came before this moment may be missing:" in table.stderr
+
+
 def test_fixes_of_a_recorded_moment_are_about_the_objects_of_that_moment(tmp_path: Path) -> None:
     file, directory = write(tmp_path / "cluster.yaml", FILES), tmp_path / "record"
     steersman("simulate", "-f", file, "--until", "5m", "--record", directory)
@@ -237,6 +268,9 @@ def test_times_that_are_none_and_options_that_do_not_go_together_are_refused(tmp
     assert "is no time of day" in refused("explain", "second", "--record", directory, "--at", "25:00")
     assert "is not in the record" in refused("explain", "second", "--record", directory, "--at", "9h")
     assert "is not in the record" in refused("explain", "second", "--record", directory, "--at", "2020-01-01T00:00:00Z")
-    assert "--record and --at go together" in steersman("explain", "second", "--record", directory).stderr
+    assert "the record covers 2026-01-01T00:00:00Z to " in refused(
+        "explain", "second", "--record", directory, "--at", "9h"
+    )
+    assert "--record says of which" in steersman("explain", "second", "--at", "1m").stderr
     mixed = steersman("explain", "second", "--record", directory, "--at", "1m", "--extenders")
     assert "The scheduler of a record is the recorded one." in mixed.stderr

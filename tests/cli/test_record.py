@@ -4,12 +4,23 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from pyarrow import parquet
+from tests.app.running import cluster, running_program
 from tests.cli.commands import refused, steersman
+from tests.client.dispatching import stored
+from tests.client.following import until
+from tests.client.serving import run
 
+from steersman.app import RecordOptions
+from steersman.errors import InputError
+from steersman.record import history
+from steersman.testing import make_pod
+
+SEGMENT = "00000001.segment"
 CONFIG = """
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -67,6 +78,71 @@ def test_the_history_of_a_pod_has_every_attempt(record: Path, monkeypatch: pytes
     assert [entry["at"] for entry in document["entries"]] == [30.0, 30.0]
     document = json.loads(steersman("history", record, "report", "--until", "10s", "-o", "json").stdout)
     assert [entry["at"] for entry in document["entries"]] == [0.0, 0.0]
+
+
+def test_the_history_of_a_time_takes_what_it_prints(record: Path) -> None:
+    for since in ("00:00:10", "2026-01-01T00:00:10Z", "01:00:10+01:00", "10s"):
+        document = json.loads(steersman("history", record, "report", "--since", since, "-o", "json").stdout)
+        assert [entry["at"] for entry in document["entries"]] == [30.0, 30.0]
+    assert '--until: is no time (got "noon"); write "14:05" (UTC)' in refused(
+        "history", record, "report", "--until", "noon"
+    )
+
+
+@pytest.fixture
+def live_record(tmp_path: Path) -> tuple[Path, list[int]]:
+    """The record of a scheduler that has placed three pods, and how many blocks it had before each of them."""
+    before: list[int] = []
+
+    async def scenario() -> None:
+        server = cluster()
+        async with running_program(server, record=RecordOptions(str(tmp_path))) as program:
+            await until(lambda: knows(tmp_path, "node/n0"))
+            for name in ("first", "second", "third"):
+                before.append(len(blocks(tmp_path)))
+                server.store.create(make_pod(name).req(cpu="1").obj())
+                await until(lambda name=name: knows(tmp_path, name, "bound"))
+            assert await program.stopped() == 0
+
+    run(scenario())
+    return tmp_path, before
+
+
+def knows(directory: Path, name: str, event: str = "added") -> bool:
+    """Whether the record tells of the event already."""
+    try:
+        return event in [entry.event for entry in history(directory, name).entries]
+    except InputError:
+        return False
+
+
+def blocks(directory: Path) -> list[int]:
+    """Where the blocks of a record of one segment begin."""
+    return [match.start() for match in re.finditer(b"BLK1", (directory / SEGMENT).read_bytes())]
+
+
+def damage(directory: Path, block: int) -> None:
+    content = bytearray((directory / SEGMENT).read_bytes())
+    content[blocks(directory)[block + 1] - 1] ^= 1
+    (directory / SEGMENT).write_bytes(content)
+
+
+def test_a_replay_says_how_many_decisions_it_could_not_compare(live_record: tuple[Path, list[int]]) -> None:
+    directory, before = live_record
+    assert steersman("replay", directory).output == "3 of 3 decisions are the same\n"
+    damage(directory, before[1])
+    found = steersman("replay", directory)
+    assert found.exit_code == 0
+    assert found.stdout == "1 of 1 decisions are the same; 1 more could not be compared\n"
+
+
+def test_a_replay_that_compares_nothing_does_not_pass_for_one_without_a_difference(
+    live_record: tuple[Path, list[int]],
+) -> None:
+    directory, before = live_record
+    damage(directory, before[0])
+    found = steersman("replay", directory)
+    assert (found.exit_code, found.stdout) == (2, "0 of 0 decisions are the same; 2 more could not be compared\n")
 
 
 def test_the_history_of_a_node_has_its_pods(record: Path) -> None:

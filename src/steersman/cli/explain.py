@@ -66,13 +66,14 @@ NOTHING_ASKED: Final = "Name a POD, or ask for --all-pending."
     "record_directory",
     type=click.Path(),
     metavar="DIR",
-    help="A record instead of a cluster, as `run --record` and `simulate --record` write it; with --at.",
+    help="A record instead of a cluster, as `run --record` and `simulate --record` write it.",
 )
 @click.option(
     "--at",
     default="",
     metavar="TIME",
-    help="With --record: the moment to look at. 14:05, 2026-11-17T14:05:00Z, or 10m after the start of the record.",
+    help="With --record: the moment to look at. 14:05 (UTC), 2026-11-17T14:05:00Z, or 10m after the start of the record. "
+    "Default: its end.",
 )
 @trust_option
 @click.option(
@@ -124,8 +125,8 @@ _LIVE: Final = ("kubeconfig", "context", "master")
 def _source(given: dict[str, Any]) -> Callable[[Sequence[str], dict[str, Any]], Sequence[PodExplanation]]:
     """Who answers: files, a record, or the cluster."""
     has_files, has_record = bool(given["files"] or given["example"]), given["record_directory"] is not None
-    if has_record != bool(given["at"]):
-        raise click.UsageError("--record and --at go together.")
+    if given["at"] and not has_record:
+        raise click.UsageError("--at is a moment of a record: --record says of which.")
     live = [f"--{name}" for name in _LIVE if given[name]]
     if has_files and has_record:
         raise click.UsageError("-f and --example are for files, --record for a record.")
@@ -147,11 +148,11 @@ def _of_record(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplan
         if given[name]:
             raise click.UsageError("The scheduler of a record is the recorded one.")
     with working("going back"):
-        simulation = recorded_moment(
+        simulation, gaps = recorded_moment(
             given["record_directory"], given["at"], given["plugins"], trusts_record=given["trusts_record"]
         )
     with simulation, as_loaded(simulation) as loaded, working("explaining"):
-        answers = _answers(simulation, loaded, pods, given, is_live=not simulation.decisions)
+        answers = _answers(simulation, loaded, pods, given, notes=gaps, is_live=not simulation.decisions)
     return [
         answer if answer.fixes is None else replace(answer, fixes=without_partial_patches(answer.fixes))
         for answer in answers
@@ -238,20 +239,20 @@ def _print(answers: Sequence[PodExplanation], output: str, most: int | None, *, 
     elif not answers:
         say(NONE_PENDING)
     elif output == "table":
+        for note in _common_notes(answers):
+            say_note(note)
         say("\n".join(_table(answers)))
     elif output == "markdown":
         say("\n".join(answer.markdown() for answer in answers).rstrip("\n"))
     else:
-        common = _common_notes(answers)
+        common = _common_notes(answers) if len(answers) > 1 else ()
         for note in common:
             say_note(note)
         say("\n\n".join(answer_texts(answers, most, terminal_width(), common)))
 
 
 def _common_notes(answers: Sequence[PodExplanation]) -> Sequence[str]:
-    """Notes that hold for all of several pods; they are said once, before them."""
-    if len(answers) < 2:
-        return ()
+    """Notes that hold for all pods; they are said once, before them."""
     return [note for note in answers[0].notes if all(note in answer.notes for answer in answers)]
 
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moments of a record, as people write them: `--at 14:05`, `--at 2026-11-17T14:05:00Z`, `--at 10m` after its start."""
+"""Moments of a record, as people write them: `--at 14:05`, `--at 2026-11-17T14:05:00Z`, `--at 10m` after its start.
+
+Times without a zone are UTC, as `history` and `replay` print them.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
@@ -14,50 +17,91 @@ from steersman.cli.parameters import parse_seconds
 from steersman.errors import InputError
 
 if TYPE_CHECKING:
+    from steersman.record import RecordReader
     from steersman.sim import Simulation
 
-_TIME_OF_DAY: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
-_HINT: Final = 'write "14:05", "2026-11-17T14:05:00Z", or "10m" after the start of the record'
+_TIME_OF_DAY: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?(Z|[+-]\d{2}:?\d{2})?")
+_HINT: Final = 'write "14:05" (UTC), "14:05+01:00", "2026-11-17T14:05:00Z", or "10m" after the start of the record'
+_SHOWN_TO: Final = 1.0
+"""Times are printed to the second, so that the beginning of a record is said up to so many seconds too early."""
+GAP: Final = "something that came before this moment may be missing: {}"
 
 
-def recorded_moment(directory: str, at: str, plugins: Sequence[str] = (), *, trusts_record: bool = False) -> Simulation:
-    """The recorded cluster and its queue at a time; whoever asks closes it. `plugins` are files of the record that may be run,
-    `trusts_record` lets all of them. Raises `InputError`."""
+class RecordedMoment(NamedTuple):
+    """A recorded cluster at a time, and what the reader should know of it. Whoever asks closes the simulation."""
+
+    simulation: Simulation
+    notes: tuple[str, ...]
+
+
+def recorded_moment(
+    directory: str, at: str, plugins: Sequence[str] = (), *, trusts_record: bool = False
+) -> RecordedMoment:
+    """The recorded cluster and its queue at a time; "" is the end of the record. `plugins` are files of the record that may be
+    run, `trusts_record` lets all of them. Raises `InputError`."""
     from steersman.record import RecordReader, simulation_at
     from steersman.record.recorded_run import record_bounds
 
-    _, begin, end = record_bounds(RecordReader(directory))
-    moment = parse_moment(at, begin, end)
-    return simulation_at(directory, moment, plugins=plugins, trusts_record=trusts_record)
+    reader = RecordReader(directory)
+    run, begin, end = record_bounds(reader)
+    moment = parse_moment(at, begin, end, "--at") if at else end - run.start
+    until = moment.timestamp() if isinstance(moment, datetime) else run.start + moment
+    if begin - _SHOWN_TO < until < begin:
+        moment, until = begin - run.start, begin
+    simulation = simulation_at(directory, moment, plugins=plugins, trusts_record=trusts_record)
+    return RecordedMoment(simulation, tuple(_gaps(reader, until)) if reader.problems else ())
 
 
-def parse_moment(text: str, begin: float, end: float) -> float | datetime:
-    """A moment of a record that covers `begin` to `end`, in Unix time. A time of day is that of this machine's zone, on the
-    last day on which the record has it. Raises `InputError`."""
+def _gaps(reader: RecordReader, until: float) -> Iterator[str]:
+    """A note for whatever is not there between frames up to this time and the first one after it. A tail that was not written
+    is after all that was."""
+    from steersman.record import ProblemKind
+
+    for frame in reader.all_frames():
+        if frame.time > until:
+            break
+    return (GAP.format(problem) for problem in reader.problems if problem.kind is not ProblemKind.TORN_TAIL)
+
+
+def seconds_of_record(directory: str, moments: Mapping[str, str | None]) -> list[float | None]:
+    """Moments of a record by option, in seconds after its start; None stays None. Raises `InputError`."""
+    if not any(moments.values()):
+        return [None] * len(moments)
+    from steersman.record import RecordReader
+    from steersman.record.recorded_run import record_bounds
+
+    run, begin, end = record_bounds(RecordReader(directory))
+    parsed = [parse_moment(text, begin, end, option) if text else None for option, text in moments.items()]
+    return [each.timestamp() - run.start if isinstance(each, datetime) else each for each in parsed]
+
+
+def parse_moment(text: str, begin: float, end: float, option: str) -> float | datetime:
+    """A moment of a record that covers `begin` to `end`, in Unix time: a time with a zone, or seconds after its start. A time of
+    day is on the last day on which the record has it. Raises `InputError`, which names the option."""
     of_day = _TIME_OF_DAY.fullmatch(text)
     if of_day is not None:
-        hour, minute, second = (int(part or 0) for part in of_day.groups())
-        return _last_time_of_day(text, (hour, minute, second), begin, end)
+        return _last_time_of_day(of_day, end, option)
     if "-" in text or "T" in text:
         try:
             moment = datetime.fromisoformat(text)
         except ValueError:
-            raise InputError("is no time", object="--at", value=text, hint=_HINT) from None
-        return moment if moment.tzinfo is not None else moment.astimezone()
+            raise InputError("is no time", object=option, value=text, hint=_HINT) from None
+        return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     try:
-        seconds = parse_seconds(click.get_current_context(), click.Option(["--at"]), text)
+        seconds = parse_seconds(click.get_current_context(), click.Option([option]), text)
     except click.BadParameter:
-        raise InputError("is no time", object="--at", value=text, hint=_HINT) from None
+        raise InputError("is no time", object=option, value=text, hint=_HINT) from None
     assert seconds is not None, "there is a text"
     return seconds
 
 
-def _last_time_of_day(text: str, parts: tuple[int, int, int], begin: float, end: float) -> datetime:
-    last = datetime.fromtimestamp(end).astimezone()
+def _last_time_of_day(of_day: re.Match[str], end: float, option: str) -> datetime:
+    hour, minute, second, zone = of_day.groups()
     try:
-        moment = last.replace(hour=parts[0], minute=parts[1], second=parts[2], microsecond=0)
+        last = datetime.fromtimestamp(end, datetime.strptime(zone, "%z").tzinfo if zone else UTC)
+        moment = last.replace(hour=int(hour), minute=int(minute), second=int(second or 0), microsecond=0)
     except ValueError:
-        raise InputError("is no time of day", object="--at", value=text, hint=_HINT) from None
+        raise InputError("is no time of day", object=option, value=of_day.string, hint=_HINT) from None
     return moment if moment.timestamp() <= end else moment - timedelta(days=1)
 
 

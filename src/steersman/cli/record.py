@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from steersman.cli.moments import seconds_of_record
 from steersman.cli.output import say, say_json, say_note
-from steersman.cli.parameters import parse_seconds, plugin_option, trust_option
+from steersman.cli.parameters import plugin_option, trust_option
 from steersman.cli.progress import working
 from steersman.cli.terminal import terminal_width
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 DIFFERS: Final = 1
 """Exit code of a replay that decided something else."""
+NOT_COMPARED: Final = 2
+"""Exit code of a replay that could compare none of the recorded decisions."""
 MOST_DIFFERENCES: Final = 50
 """So many are printed in a table; JSON has all."""
 
@@ -81,7 +84,7 @@ def replay(
 
     With --extract an attempt becomes a test: `steersman conformance FILE` runs what is printed, one JSON document on a line.
 
-    Exits with 0 if all decisions are the same, with 1 if not.
+    Exits with 0 if all decisions that can be compared are the same, with 1 if not, with 2 if none can be compared.
     """
     if extract is not None:
         _print_scenario(directory, extract, attempt)
@@ -100,17 +103,23 @@ def replay(
         say("\n".join(_replay_lines(found, terminal_width())))
     if not found.is_same:
         click.get_current_context().exit(DIFFERS)
+    if found.not_compared and found.not_compared == found.recorded:
+        click.get_current_context().exit(NOT_COMPARED)
 
 
 @click.command()
 @click.argument("directory", type=click.Path(), metavar="DIR")
 @click.argument("name", metavar="POD|NODE", required=False)
-@click.option("--since", callback=parse_seconds, metavar="DURATION", help="From this virtual time on, for example 10m.")
-@click.option("--until", callback=parse_seconds, metavar="DURATION", help="Up to this virtual time.")
+@click.option(
+    "--since",
+    metavar="TIME",
+    help="From this time on: 14:05 (UTC), 2026-11-17T14:05:00Z, or 10m after the start of the record.",
+)
+@click.option("--until", metavar="TIME", help="Up to this time.")
 @click.option("--parquet", type=click.Path(), metavar="FILE", help="Write every decision to this file instead.")
 @output_option
 def history(
-    directory: str, name: str | None, since: float | None, until: float | None, parquet: str | None, output: str
+    directory: str, name: str | None, since: str | None, until: str | None, parquet: str | None, output: str
 ) -> None:
     """Show what happened to a pod or on a node, from a record.
 
@@ -131,7 +140,8 @@ def history(
         return
     if name is None:
         raise click.UsageError("name a pod or a node, or a file with --parquet")
-    found = history_of(directory, name, since=since, until=until)
+    first, last = seconds_of_record(directory, {"--since": since, "--until": until})
+    found = history_of(directory, name, since=first, until=last)
     for problem in found.problems:
         say_note(str(problem))
     if output == "json":
@@ -163,7 +173,9 @@ def _replay_lines(found: Replay, width: int | None) -> Iterator[str]:
         yield ""
     others = sum(1 for one in found.differences if one.recorded is None)
     more = f", {others} more were made" if others else ""
-    yield from wrapped(f"{found.same} of {found.recorded} decisions are the same{more}", width)
+    left_out = f"; {found.not_compared} more could not be compared" if found.not_compared else ""
+    compared = found.recorded - found.not_compared
+    yield from wrapped(f"{found.same} of {compared} decisions are the same{more}{left_out}", width)
 
 
 def _time_text(found: Replay | History, at: float) -> str:

@@ -15,7 +15,7 @@ from steersman.errors import InputError
 from steersman.explain import Outcome
 from steersman.record.frames import BindingBody, DecisionBody, Frame, FrameKind, RunBody, WatchedChange, WatchEventBody
 from steersman.record.reader import Problem, RecordReader
-from steersman.record.recorded_run import body_of
+from steersman.record.recorded_run import body_of, first_problem
 from steersman.sim.frames import FrameTable, Row
 
 API_VERSION: Final = "steersman.dev/history/v1"
@@ -106,7 +106,7 @@ def _first_run(reader: RecordReader) -> tuple[RunBody, float]:
             since = frame.time
         elif frame.kind == FrameKind.RUN:
             return body_of(frame, RunBody, reader.directory), since
-    raise InputError("does not say how it began", file=str(reader.directory))
+    raise InputError("does not say how it began", file=str(reader.directory), hint=first_problem(reader))
 
 
 def _entries(frame: Frame, subject: str, reader: RecordReader, start: float) -> Iterator[HistoryEntry]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
@@ -29,7 +29,14 @@ from steersman.record.frames import (
 )
 from steersman.record.live_items import kind_text, snapshot_object, told_object
 from steersman.record.reader import RecordReader, snapshot_of
-from steersman.record.recorded_run import RecordedRun, RecordedStep, body_of, read_run, record_bounds
+from steersman.record.recorded_run import (
+    RecordedRun,
+    RecordedStep,
+    body_of,
+    first_problem,
+    read_run,
+    record_bounds,
+)
 from steersman.record.recorded_setup import NO_CONSENT, PluginConsent, scheduler_options, simulation_setup
 from steersman.record.steps import do_again, repeat, step_of
 from steersman.sim import Simulation
@@ -55,7 +62,8 @@ def simulation_at(
     run, begin, end = record_bounds(reader)
     until = time.timestamp() if isinstance(time, datetime) else run.start + time
     if not begin <= until <= end:
-        covered = f"the record covers {begin - run.start:g} to {end - run.start:g} seconds after its start"
+        times = " to ".join(datetime.fromtimestamp(each, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") for each in (begin, end))
+        covered = f"the record covers {times}, {begin - run.start:.3g} to {end - run.start:g} seconds after its start"
         shown = time.isoformat() if isinstance(time, datetime) else time
         raise InputError("is not in the record", file=str(directory), field="time", value=shown, hint=covered)
     consent = PluginConsent(plugins, trusts_record=trusts_record)
@@ -109,7 +117,7 @@ def _live_simulation_at(reader: RecordReader, until: float, plugins: PluginConse
             break
         known.add(frame)
     if known.run is None:
-        raise InputError("does not say how it began", file=str(reader.directory))
+        raise InputError("does not say how it began", file=str(reader.directory), hint=first_problem(reader))
     options = scheduler_options(known.run, None, plugins)
     simulation = Simulation(options, known.run.seed, until, DEFAULT_POLICY, controllers=False)
     simulation.add(*known.objects_with_nodes())

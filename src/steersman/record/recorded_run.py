@@ -81,7 +81,7 @@ def read_run(directory: str | os.PathLike[str]) -> RecordedRun:
         collected.add(frame)
         following = frame.number + 1
     if collected.run is None or not following:
-        raise InputError("holds nothing that could be replayed", file=str(directory), hint=_first(reader.problems))
+        raise InputError("holds nothing that could be replayed", file=str(directory), hint=first_problem(reader))
     return RecordedRun(
         collected.run,
         tuple(collected.steps),
@@ -101,7 +101,7 @@ def record_bounds(reader: RecordReader) -> tuple[RunBody, float, float]:
             run = body_of(frame, RunBody, reader.directory)
         begin, end = min(begin, frame.time), max(end, frame.time)
     if run is None:
-        raise InputError("does not say how it began", file=str(reader.directory))
+        raise InputError("does not say how it began", file=str(reader.directory), hint=first_problem(reader))
     return run, begin, end
 
 
@@ -118,5 +118,6 @@ def _is_after_a_gap(problems: list[Problem]) -> bool:
     return any(problem.kind is not ProblemKind.TORN_TAIL for problem in problems)
 
 
-def _first(problems: list[Problem]) -> str | None:
-    return str(problems[0]) if problems else None
+def first_problem(reader: RecordReader) -> str | None:
+    """What the reader came upon first that is not there any more, as a hint; None: nothing so far."""
+    return str(reader.problems[0]) if reader.problems else None
