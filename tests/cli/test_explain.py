@@ -146,6 +146,30 @@ def test_a_table_has_a_line_per_pod_and_markdown_has_headings(tmp_path: Path) ->
     assert "### What would help" in page
 
 
+def test_a_table_of_groups_in_markdown_says_how_many_nodes_it_does_not_name(tmp_path: Path) -> None:
+    nodes = "".join(NODE.replace("n1", f"n{index}") for index in range(1, 6))
+    selecting = FILES.removeprefix(NODE).replace("spec: {", "spec: {nodeSelector: {disk: ssd}, ").replace('"6"', '"1"')
+    file = write(tmp_path / "cluster.yaml", nodes + selecting)
+    page = steersman("explain", "-f", file, "web", "-o", "markdown", "--no-fixes").stdout
+    assert "| 5 | the pod's node selector or affinity, which wants disk=ssd | n1, n2, n3 and 2 more |" in page
+
+
+def test_the_kind_may_stand_before_the_name_as_kubectl_prints_it(tmp_path: Path) -> None:
+    file = write(tmp_path / "cluster.yaml", FILES)
+    expected = steersman("explain", "-f", file, "web", "-o", "json").stdout
+    for name in ("pod/web", "pods/web", "pod/default/web", "default/web"):
+        assert steersman("explain", "-f", file, name, "-o", "json").stdout == expected
+
+
+def test_a_pod_that_goes_in_the_simulation_is_not_called_unknown(tmp_path: Path) -> None:
+    leaving = FILES.replace("{name: web}", '{name: web, deletionTimestamp: "2026-01-01T00:00:00Z"}').replace(
+        "spec: {containers", "spec: {nodeName: n1, containers"
+    )
+    file = write(tmp_path / "cluster.yaml", leaving)
+    assert "pod default/web was there and has gone by now; --until 0s looks at" in refused("explain", "-f", file, "web")
+    assert steersman("explain", "-f", file, "web", "--until", "0s").exit_code == 0
+
+
 def test_the_examples_can_be_explained() -> None:
     result = steersman("explain", "--example", "quickstart", "--all-pending", "-o", "table")
     assert result.exit_code == 3

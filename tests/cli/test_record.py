@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 from pyarrow import parquet
 from tests.app.running import cluster, running_program
 from tests.cli.commands import refused, steersman
-from tests.client.dispatching import stored
 from tests.client.following import until
 from tests.client.serving import run
 
@@ -101,7 +101,7 @@ def live_record(tmp_path: Path) -> tuple[Path, list[int]]:
             for name in ("first", "second", "third"):
                 before.append(len(blocks(tmp_path)))
                 server.store.create(make_pod(name).req(cpu="1").obj())
-                await until(lambda name=name: knows(tmp_path, name, "bound"))
+                await until(partial(knows, tmp_path, name, "bound"))
             assert await program.stopped() == 0
 
     run(scenario())

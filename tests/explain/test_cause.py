@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from steersman import api
 from steersman.explain import Cause, CauseCode
 from steersman.sim import Simulation
-from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod
+from steersman.testing import NodeBuilder, PodBuilder, is_in, make_node, make_pod
 
 GPU = "example.com/gpu"
 
@@ -110,3 +110,16 @@ def test_the_cause_comes_first_in_the_text_and_is_in_the_data() -> None:
     lines = explanation.table().splitlines()
     assert lines[1] == f"  {explanation.cause.sentence}"
     assert explanation.to_dict()["cause"]["code"] == "InsufficientResources"
+
+
+def test_nodes_that_a_pod_is_not_for_are_told_apart_from_its_own() -> None:
+    own = make_pod("wanted").req(cpu="5").required_node_affinity(fields=[is_in("metadata.name", "n1")])
+    found = _cause([node("n1"), node("n2", cpu="8"), node("n3", cpu="2")], own)
+    assert found.sentence == (
+        "Needs 5 cpu on one node; 1 node is too small, with 4 at most; "
+        "2 other nodes are not among those that the pod's node affinity names."
+    )
+    assert [(group.code, group.count) for group in found.groups] == [
+        (CauseCode.RESOURCES, 1),
+        (CauseCode.NODE_AFFINITY, 2),
+    ]

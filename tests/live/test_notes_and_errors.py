@@ -14,14 +14,43 @@ from steersman import api
 from steersman.app import RunOptions, effective
 from steersman.client import Connection, http_transport
 from steersman.errors import SteersmanError
+from steersman.explain import CauseCode
 from steersman.live import LiveError, read_simulation
 from steersman.testing import make_pod
+from steersman.why import PodState
 
 
 def refusal(server: ApiServer, pod: str, namespace: str = "default") -> str:
     with pytest.raises(SteersmanError) as failure:
         explained(server, pod, namespace)
     return str(failure.value)
+
+
+def test_a_pod_that_another_scheduler_has_tried_is_explained_and_mended_as_one_of_its_own() -> None:
+    server = cluster()
+    tried = make_pod("web").req(cpu="9").scheduler("night-shift")
+    server.store.create(tried.condition("PodScheduled", "False", reason="Unschedulable").obj())
+    answer = explained(server, "web", fixes=True)
+    assert answer.notes == (
+        "the configuration of scheduler night-shift is not known: that of default-scheduler is taken for it; "
+        "--config gives another",
+    )
+    assert answer.cause.sentence == "Needs 9 cpu on one node; 2 nodes are too small, with 4 at most."
+    assert [fix.kind for fix in answer.fixes or ()] == ["LowerRequests", "AddNode"]
+    assert answer.when is not None
+    assert answer.when.queue is not None
+
+
+def test_a_pod_that_its_scheduler_has_not_tried_may_have_none() -> None:
+    server = cluster()
+    server.store.create(make_pod("web").scheduler("night-shift").obj())
+    answer = explained(server, "web", fixes=True)
+    assert (answer.state, answer.cause.code) == (PodState.PENDING, CauseCode.NO_PROFILE)
+    assert answer.cause.sentence == (
+        "No scheduler has tried it: it is for night-shift, which may not be running. "
+        "By profile default-scheduler: fits on 2 nodes of 2."
+    )
+    assert [fix.kind for fix in answer.fixes or ()] == ["SetSchedulerName"]
 
 
 def test_a_pod_of_another_scheduler_is_looked_at_with_the_default_profile() -> None:

@@ -20,7 +20,7 @@ def test_a_pod_that_fits_is_told_where_it_would_go() -> None:
     server.store.create(make_pod("web").req(cpu="1").obj())
     answer = explained(server, "web")
     assert answer.explanation.node == "n1"
-    assert answer.summary == "fits now: n1 is a node where it would go"
+    assert answer.summary == "fits now: n1 is a node where it would go; no scheduler has told of an attempt yet"
     assert "would go to n1, the best score" in answer.text()
     assert answer.wakers == ()
 

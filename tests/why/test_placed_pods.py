@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.why.rejections import node
 
-from steersman import Simulation
+from steersman import InputError, Simulation
 from steersman.testing import make_pod
 from steersman.why import Asked, PodExplanation, PodState, Standing, explain_pod
 
@@ -81,7 +82,8 @@ def test_a_node_that_rejects_the_pod_says_why() -> None:
     assert change.startswith("n2 rejects it: TaintToleration")
 
 
-def test_a_node_that_there_is_not_is_told_so() -> None:
-    simulation = Simulation.load(node("n1").obj(), make_pod("web").obj())
+def test_a_node_that_there_is_not_is_refused_with_similar_names() -> None:
+    simulation = Simulation.load(node("worker-1").obj(), make_pod("web").obj())
     simulation.run()
-    assert standing_of(explain_pod(simulation, "web", Asked(target="n9"))).changes == ("There is no node n9.",)
+    with pytest.raises(InputError, match="there is no node worker-2; similar names: worker-1"):
+        explain_pod(simulation, "web", Asked(target="worker-2"))

@@ -51,7 +51,21 @@ def test_a_gated_pod_is_in_no_line() -> None:
     when = waiting_of(answer)
     assert when.queue is not None
     assert (when.queue.queue, when.next_attempt_seconds) == ("gated", None)
-    assert "It is held back, and in no line" in answer.text()
+    assert "It is held back, and stands in no line." in answer.text()
+
+
+def test_a_gated_pod_of_a_live_cluster_is_in_no_line_either() -> None:
+    pods = [make_pod("other").req(cpu="9").obj(), make_pod("later").gate("example.com/wait").obj()]
+    answer = explain_pod(Simulation.load(node("n1").obj(), *pods), "later", Asked(is_live=True))
+    when = waiting_of(answer)
+    assert when.queue is not None
+    assert when.queue.queue == "gated"
+    assert "It is held back, and stands in no line." in answer.text()
+
+
+def test_a_pod_that_waits_alone_is_told_so() -> None:
+    answer = explain_pod(ended(node("n1").obj(), make_pod("web").req(cpu="9").obj()), "web")
+    assert "Waits for an event after 1 attempt; no other pod waits." in answer.text()
 
 
 def test_room_that_terminating_pods_give_back_is_tried() -> None:

@@ -40,6 +40,7 @@ BROKEN: Final = 1
 """Exit code when something is broken: a plugin fails on a pod."""
 PENDING: Final = 3
 """Exit code when a pod is pending."""
+_OF_PODS: Final = frozenset(("pod", "pods", "po"))
 NONE_PENDING: Final = "No pod waits for a node."
 NOTHING_ASKED: Final = "Name a POD, or ask for --all-pending."
 
@@ -101,11 +102,11 @@ NOTHING_ASKED: Final = "Name a POD, or ask for --all-pending."
 def explain(pods: tuple[str, ...], all_pending: bool, output: str, all_nodes: bool, **given: Any) -> None:
     """Say why pods are pending or where they are, in a sentence, and what would help.
 
-    POD is NAME or NAMESPACE/NAME of a live cluster, which is only read; of files (-f), which are simulated first; or of a
-    record, at a time (--record, --at). A pending pod: the cause, groups of nodes by the objection that decides, the smallest
-    changes that help, each tried, and when it is tried again. A pod that has a node: does the node still win, by how much, and
-    what would move it? With the scheduler's own --config and --plugin the answer is that scheduler's. Of a record, the files
-    with plugins that it names are run only if you name them again with --plugin, or with --trust-record-plugins.
+    POD is NAME, pod/NAME or NAMESPACE/NAME of a live cluster, which is only read; of files (-f), which are simulated first; or
+    of a record, at a time (--record, --at). A pending pod: the cause, groups of nodes by the objection that decides, the
+    smallest changes that help, each tried, and when it is tried again. A pod that has a node: does the node still win, by how
+    much, and what would move it? With the scheduler's own --config and --plugin the answer is that scheduler's. Of a record,
+    the files with plugins that it names are run only if you name them again with --plugin, or with --trust-record-plugins.
 
     Exits with 0 if every pod has a node or fits now, with 3 if one is pending, with 1 if something is broken (a plugin fails on
     a pod), with 2 if the input cannot be used, with 5 if Steersman itself is at fault.
@@ -152,7 +153,8 @@ def _of_record(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplan
             given["record_directory"], given["at"], given["plugins"], trusts_record=given["trusts_record"]
         )
     with simulation, as_loaded(simulation) as loaded, working("explaining"):
-        answers = _answers(simulation, loaded, pods, given, notes=gaps, is_live=not simulation.decisions)
+        keys = [_key(pod, given["namespace"]) for pod in pods]
+        answers = _answers(simulation, loaded, keys, given, notes=gaps, is_live=not simulation.decisions)
     return [
         answer if answer.fixes is None else replace(answer, fixes=without_partial_patches(answer.fixes))
         for answer in answers
@@ -164,11 +166,12 @@ def _of_files(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplana
     options = {**given, "feature_gates": given["feature_gates"] or None, "kubelet_policy": None}
     with working("loading"):
         loaded = load_simulation(options, example, [*example.manifests, *given["files"]])
-    for pod in pods:
-        loaded.look_at(_key(pod, given["namespace"]))  # once for the answer and for all trials of fixes
+    keys = [_key(pod, given["namespace"]) for pod in pods]
+    for key in keys:
+        loaded.look_at(key)  # once for the answer and for all trials of fixes
     with loaded, loaded.fork() as simulation, working("simulating"):
         stopped = simulation.run(given["until"]).stopped
-        return _answers(simulation, loaded, pods, given, notes=(stopped,) if stopped else ())
+        return _answers(simulation, loaded, keys, given, notes=(stopped,) if stopped else ())
 
 
 def _of_cluster(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplanation]:
@@ -220,11 +223,14 @@ def _answers(
     )
     if not pods:
         return why.explain_pending(simulation, question, given["namespace"])
-    return [why.explain_pod(simulation, _key(pod, given["namespace"]), question) for pod in pods]
+    return [why.explain_pod(simulation, pod, question) for pod in pods]
 
 
 def _key(pod: str, namespace: str) -> str:
-    return pod if "/" in pod else f"{namespace or 'default'}/{pod}"
+    """`namespace/name` of a pod as it was typed; before its name the kind may stand, as kubectl prints it."""
+    kind, _, rest = pod.partition("/")
+    name = rest if kind in _OF_PODS and rest else pod
+    return name if "/" in name else f"{namespace or 'default'}/{name}"
 
 
 # -- printing ---------------------------------------------------------------------------------------------------------

@@ -76,8 +76,8 @@ def seconds_of_record(directory: str, moments: Mapping[str, str | None]) -> list
 
 
 def parse_moment(text: str, begin: float, end: float, option: str) -> float | datetime:
-    """A moment of a record that covers `begin` to `end`, in Unix time: a time with a zone, or seconds after its start. A time of
-    day is on the last day on which the record has it. Raises `InputError`, which names the option."""
+    """A moment of a record that covers `begin` to `end`, in Unix time: a time with a zone, or seconds after its start. A time
+    of day is on the last day on which the record has it. Raises `InputError`, which names the option."""
     of_day = _TIME_OF_DAY.fullmatch(text)
     if of_day is not None:
         return _last_time_of_day(of_day, end, option)

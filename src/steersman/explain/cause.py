@@ -8,6 +8,7 @@ fewest objections tell the cause: a node that is cordoned, tainted and full says
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
@@ -74,6 +75,8 @@ _BY_PLUGIN: Final = {
 }
 
 
+_RESTRICTED: Final = re.compile(r"node\(s\) didn't satisfy plugin\(s\) \[(.+)\]")
+"""The reason of nodes that PreFilter has left out, which is no single plugin's: its names are in it."""
 _CHOSEN_BY_PODS: Final = frozenset(("NodeAffinity", "NodeName"))
 """Plugins by which pods say on which nodes they are to run."""
 
@@ -212,7 +215,7 @@ def _details(nodes: Sequence[NodeExplanation]) -> tuple[GroupDetail, ...]:
 def _code(nodes: Sequence[NodeExplanation]) -> CauseCode:
     verdict = nodes[0].verdicts[0]
     if not verdict.shortages:
-        return code_of_plugin(verdict.plugin)
+        return code_of_plugin(_restricting(verdict) or verdict.plugin)
     if verdict.shortages[0].resource == "pods" and len(verdict.shortages) == 1:
         return CauseCode.POD_LIMIT
     if len(verdict.shortages) == 1 and _is_scattered(_shortages(nodes, 0)):
@@ -240,6 +243,8 @@ def _clause(group: NodeGroup, nodes: str) -> str:
     """What a group of nodes says; `nodes` is its subject."""
     if group.code in (CauseCode.RESOURCES, CauseCode.FRAGMENTATION, CauseCode.POD_LIMIT):
         return f"{nodes} {'has' if group.count == 1 else 'have'} {group.objection}"
+    if not group.plugin:
+        return f"{nodes} {'is' if group.count == 1 else 'are'} {group.objection}"
     objection = f"{group.objection} (and the like elsewhere)" if group.details else group.objection
     if group.objections == 1:
         return f"{nodes} would fit but for {objection}"
@@ -302,6 +307,11 @@ def _objection(verdict: Verdict) -> str:
             return f"the pod's node selector or affinity, which {_wants(verdict)}"
         case "NodeName":
             return "the node name that the pod asks for"
+        case "" if named := _restricting(verdict):
+            chosen = "the pod's node affinity names" if named == "NodeAffinity" else f"{named} leaves"
+            return f"not among those that {chosen}"
+        case "":
+            return said
         case "NodePorts" if verdict.detail:
             return f"host ports: {verdict.detail}"
         case "InterPodAffinity" | "PodTopologySpread" if verdict.detail:
@@ -309,6 +319,12 @@ def _objection(verdict: Verdict) -> str:
             return f"{noun}: {verdict.detail}"
         case _:
             return f"{verdict.plugin}: {said}"
+
+
+def _restricting(verdict: Verdict) -> str:
+    """The plugins whose PreFilter has left the node out; "" if the objection is another one."""
+    found = None if verdict.plugin or not verdict.reasons else _RESTRICTED.fullmatch(verdict.reasons[0])
+    return "" if found is None else found[1].replace(" ", " and ")
 
 
 def _short(shortage: Shortage) -> str:

@@ -7,7 +7,7 @@ it; workloads, quotas and their like are read as far as that is allowed, and a n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -23,11 +23,15 @@ from steersman.errors import InputError
 from steersman.live.cluster_reader import PLANNED_KINDS, ReadCluster, read, read_pod, resource_name
 from steersman.sim import Simulation
 from steersman.sim.extenders import real_time_extenders
+from steersman.why import was_tried
 
 MISSING: Final = "the API server does not have {}; none are assumed"
 NOT_ALLOWED: Final = "{} may not be listed; what they would change is not known"
 _ALL_NODES: Final = 0
 """Also where no plugin scores, so that kube-scheduler would look for one node only, whatever the percentage is."""
+LENT_PROFILE: Final = (
+    "the configuration of scheduler {} is not known: that of {} is taken for it; --config gives another"
+)
 LEFT_OUT: Final = "{} cannot be used and is left out: {}"
 
 _replace = msgspec.structs.replace
@@ -54,8 +58,10 @@ async def read_simulation(
         if key not in cluster.pods:
             await _refuse_ended(transport, server, key)
     usable, notes = _usable(cluster)
+    asked = [cluster.pods[key] for key in pods if key in cluster.pods] or cluster.pods.values()
+    others = schedulers_at_work(asked, settings.configuration)
     options = SchedulerOptions(
-        looking_at_all_nodes(settings.configuration),
+        with_profiles_for(others, looking_at_all_nodes(settings.configuration)),
         settings.gates,
         settings.registry,
         real_time_extenders(settings.configuration) if extenders else (),
@@ -63,7 +69,8 @@ async def read_simulation(
     )
     simulation = Simulation(options, start=float(int(timing.clock.now())))
     simulation.add(usable, validate="ignore")
-    return LiveSimulation(simulation, (*_kind_notes(cluster), *notes))
+    lent = (LENT_PROFILE.format(name, settings.configuration.profiles[0].scheduler_name) for name in others)
+    return LiveSimulation(simulation, (*_kind_notes(cluster), *notes, *lent))
 
 
 async def _refuse_ended(transport: Transport, server: str, key: str) -> None:
@@ -92,6 +99,20 @@ def _kind_notes(cluster: ReadCluster) -> Iterator[str]:
         yield MISSING.format(", ".join(map(resource_name, cluster.missing)))
     if cluster.not_allowed:
         yield NOT_ALLOWED.format(", ".join(map(resource_name, cluster.not_allowed)))
+
+
+def schedulers_at_work(pods: Iterable[api.Pod], configuration: SchedulerConfiguration) -> list[str]:
+    """The schedulers that the configuration does not have, and that have tried one of the pods which wait."""
+    known = {profile.scheduler_name for profile in configuration.profiles}
+    tried = (pod.spec.scheduler_name for pod in pods if not pod.spec.node_name and was_tried(pod))
+    return [name for name in dict.fromkeys(tried) if name and name not in known]
+
+
+def with_profiles_for(schedulers: Iterable[str], configuration: SchedulerConfiguration) -> SchedulerConfiguration:
+    """The configuration with its first profile once more for each of these."""
+    first = configuration.profiles[0]
+    lent = tuple(_replace(first, scheduler_name=name) for name in schedulers)
+    return _replace(configuration, profiles=(*configuration.profiles, *lent))
 
 
 def looking_at_all_nodes(configuration: SchedulerConfiguration) -> SchedulerConfiguration:

@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from steersman import api
 from steersman.queue import sort_key_of
 from steersman.queue.queued_pod import MICROSECONDS, NEVER, Place, QueuedPodInfo
 from steersman.sim.simulation import Simulation
+
+GATED_QUEUE: Final = "gated"
+"""The name where pods are that are held back, and wait in no queue."""
 
 
 class QueuePlace(msgspec.Struct, frozen=True):
@@ -62,7 +67,7 @@ def terminating_pods(simulation: Simulation) -> list[api.Pod]:
 
 def _queue_name(queued: QueuedPodInfo) -> str:
     if queued.is_gated:
-        return "gated"
+        return GATED_QUEUE
     return {Place.ACTIVE: "activeQ", Place.UNSCHEDULABLE: "unschedulable"}.get(queued.place, "backoffQ")
 
 

@@ -28,6 +28,7 @@ from steersman.why.answer import (
     list_schema,
     schema,
 )
+from steersman.why.pods import was_tried
 from steersman.why.question import Asked, explain_pending, explain_pod
 
 __all__ = [
@@ -46,4 +47,5 @@ __all__ = [
     "explain_pod",
     "list_schema",
     "schema",
+    "was_tried",
 ]

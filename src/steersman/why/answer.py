@@ -42,7 +42,7 @@ class _Part(msgspec.Struct, frozen=True, rename="camel"):
 class QueuePosition(_Part, frozen=True):
     """Where a pod waits."""
 
-    #: activeQ, backoffQ, unschedulable or gated; "" in a live cluster, whose scheduler does not tell.
+    #: activeQ, backoffQ, unschedulable or gated; "" in a live cluster for all but gated, whose scheduler does not tell.
     queue: str
     #: By the order of QueueSort among all pods that wait and are not held back; 1 is next.
     position: int

@@ -14,6 +14,7 @@ from steersman.why.text import (
     MOST_GROUPS,
     conditions,
     goes_anyway,
+    nearest_of,
     reason_of,
     standing_lines,
     title,
@@ -58,8 +59,8 @@ def _groups(groups: Sequence[NodeGroup]) -> Iterator[str]:
     yield "|---:|---|---|"
     for group in groups[:MOST_GROUPS]:
         details = "".join(f"<br>{detail.count} × {_escaped(detail.text)}" for detail in group.details)
-        near = _escaped(group.nearest or ", ".join(group.examples))
-        yield f"| {group.count} | {_escaped(reason_of(group))}{details} | {near} |"
+        others = "" if group.objections == 1 else " and more"
+        yield f"| {group.count} | {_escaped(reason_of(group))}{others}{details} | {_escaped(nearest_of(group))} |"
     left = groups[MOST_GROUPS:]
     if left:
         yield f"| {sum(group.count for group in left)} | {len(left)} other reasons | |"

@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 from steersman import api
 from steersman.controllers.controller import controller_of
+from steersman.embedded.pods import POD_SCHEDULED
 from steersman.errors import InputError
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.sim import Simulation
+from steersman.sim.placements import REASON_GATED
 from steersman.sim.pod_probe import template_of
 
 
@@ -25,6 +27,8 @@ class PodGroup(NamedTuple):
 def find_pod(simulation: Simulation, key: str) -> api.Pod:
     """The pod `namespace/name`. Raises `InputError` with similar names, and for one that has ended."""
     pod = simulation.cluster.find(api.Pod, key)
+    if pod is None and simulation.given(api.Pod, key) is not None:
+        raise InputError(f"pod {key} was there and has gone by now", hint="--until 0s looks at the beginning")
     if pod is None:
         raise _not_there(simulation.cluster.objects(api.Pod).values(), *key.split("/", 1))
     if pod.status.phase in FINISHED_PHASES:
@@ -45,6 +49,11 @@ def is_waiting(pod: api.Pod) -> bool:
     """Whether a scheduler is to find a node for it."""
     ended = pod.status.phase in FINISHED_PHASES or pod.metadata.deletion_timestamp is not None
     return not pod.spec.node_name and not ended
+
+
+def was_tried(pod: api.Pod) -> bool:
+    """Whether a scheduler has told of an attempt at the pod. Of gates the API server tells by itself."""
+    return any(each.type == POD_SCHEDULED and each.reason != REASON_GATED for each in pod.status.conditions)
 
 
 def controller_name(pod: api.Pod) -> str:

@@ -25,7 +25,7 @@ from steersman.sim.object_names import pod_key
 from steersman.sim.placements import REASON_BINDING, REASON_NO_PROFILE, REASON_WAITING
 from steersman.sim.pod_probe import PodProbe, ProbedCycle
 from steersman.why.answer import PodExplanation, PodState
-from steersman.why.pods import PodGroup, controller_name, find_pod, pending_groups
+from steersman.why.pods import PodGroup, controller_name, find_pod, pending_groups, was_tried
 from steersman.why.standing import placed_summary, standing
 from steersman.why.waiting import waiting
 
@@ -117,7 +117,10 @@ class _Question:
             found_wakers = self._wakers(probe, cycle, gate)
         cause = self._cause(pod, placement, cycle.explanation, gate)
         about = self._about(pod, cycle.explanation, cause, probe.profile.name)
-        answer = _replace(about, state=_state(cause), summary=_pending_summary(cycle.explanation, gate, pod))
+        summary = _pending_summary(cycle.explanation, gate, pod)
+        if self._asked.is_live and cause.code is CauseCode.FITS and not was_tried(pod):
+            summary = f"{summary}; no scheduler has told of an attempt yet"
+        answer = _replace(about, state=_state(cause), summary=summary)
         if answer.state is PodState.FITS:
             return _replace(answer, fixes=None if self._asked.loaded is None else ())
         fixes = self._fixes(answer)
@@ -169,6 +172,8 @@ class _Question:
         if reason == REASON_NO_PROFILE and not self._asked.is_live:
             assert placement is not None
             return Cause(CauseCode.NO_PROFILE, f"Nobody schedules it: {placement.message}.")
+        if reason == REASON_NO_PROFILE and gate is None and not was_tried(pod):
+            return Cause(CauseCode.NO_PROFILE, _not_tried(pod, explanation, without), without.groups)
         if reason in (REASON_WAITING, REASON_BINDING):
             return Cause(CauseCode.WAITING, f"Has a node in view: {explanation.message}.")
         if gate is not None:
@@ -218,8 +223,18 @@ def _pending_summary(explanation: Explanation, gate: Status | None, pod: api.Pod
 
 
 def _held_back(gate: Status, without: Cause) -> str:
-    after = without.sentence[:1].lower() + without.sentence[1:] if without.sentence else ""
-    return f"Is held back by {gate.plugin}: {gate.message}. Without that: {after}"
+    return f"Is held back by {gate.plugin}: {gate.message}. Without that: {_continued(without)}"
+
+
+def _not_tried(pod: api.Pod, explanation: Explanation, by_ours: Cause) -> str:
+    name, profile = pod.spec.scheduler_name, explanation.profile
+    nobody = f"No scheduler has tried it: it is for {name}, which may not be running"
+    return f"{nobody}. By profile {profile}: {_continued(by_ours)}"
+
+
+def _continued(cause: Cause) -> str:
+    """The sentence of a cause, as it stands after a colon."""
+    return cause.sentence[:1].lower() + cause.sentence[1:]
 
 
 def _rejections(plugin: str, explanation: Explanation) -> dict[str, object]:

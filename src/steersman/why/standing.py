@@ -8,11 +8,13 @@ is tried on copies before it is said.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Final
 
 import msgspec
 
 from steersman import api
+from steersman.errors import InputError
 from steersman.explain import Explanation, NodeExplanation
 from steersman.sim import Simulation
 from steersman.sim.node_pools import HOSTNAME_LABEL
@@ -95,11 +97,11 @@ def _if_cordoned(simulation: Simulation, pod: api.Pod) -> str:
 
 
 def _changes_for(simulation: Simulation, pod: api.Pod, explanation: Explanation, target: str) -> Iterator[str]:
-    """What would have to change for the pod to go to the target."""
+    """What would have to change for the pod to go to the target. Raises `InputError` for a node that there is not."""
     found, node = _of(explanation, target), simulation.cluster.find(api.Node, target)
     if found is None or node is None:
-        yield f"There is no node {target}."
-        return
+        similar = get_close_matches(target, simulation.cluster.objects(api.Node), n=3)
+        raise InputError(f"there is no node {target}", hint=f"similar names: {', '.join(similar)}" if similar else None)
     if explanation.node == target:
         yield f"It would go to {target} anyway."
         return

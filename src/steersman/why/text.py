@@ -14,6 +14,7 @@ from steersman.explain.tables import aligned, wrapped
 from steersman.explain.text import fitting_lines, outcome_text, preemption_lines
 from steersman.fixes import fixes_text
 from steersman.printable import printable
+from steersman.sim.queue_place import GATED_QUEUE
 from steersman.why.answer import NodeComparison, PodExplanation, QueuePosition, ScoreDifference, Standing, Waiting
 
 MOST_GROUPS: Final = 8
@@ -115,7 +116,7 @@ def group_rows(groups: Sequence[NodeGroup], width: int | None) -> Iterator[str]:
     rows = [("NODES", "REASON", "NEAREST")]
     for group in groups[:MOST_GROUPS]:
         others = "" if group.objections == 1 else " and more"
-        rows.append((str(group.count), f"{reason_of(group)}{others}", group.nearest or _examples(group)))
+        rows.append((str(group.count), f"{reason_of(group)}{others}", nearest_of(group)))
     yield from aligned([tuple(map(printable, row)) for row in rows], width=width)
     left = groups[MOST_GROUPS:]
     if left:
@@ -142,9 +143,10 @@ def _details(group: NodeGroup, width: int | None) -> Iterator[str]:
         yield f"    and {left} more"
 
 
-def _examples(group: NodeGroup) -> str:
+def nearest_of(group: NodeGroup) -> str:
+    """The node of a group that comes nearest, or some of them where nodes do not differ."""
     more = group.count - len(group.examples)
-    return ", ".join(group.examples) + (f" and {more} more" if more > 0 else "")
+    return group.nearest or ", ".join(group.examples) + (f" and {more} more" if more > 0 else "")
 
 
 # -- placed pods ------------------------------------------------------------------------------------------------------
@@ -197,16 +199,18 @@ def when_lines(when: Waiting) -> Iterator[str]:
         yield f"  {_queue(when.queue)}"
     yield f"  {when.next_attempt}"
     if when.terminating:
-        pods = f"{when.terminating} terminating pod{'s' if when.terminating > 1 else ''}"
+        pods = "1 terminating pod has" if when.terminating == 1 else f"{when.terminating} terminating pods have"
         helps = f"it fits on {when.node_after_terminating}" if when.node_after_terminating else "it still fits nowhere"
-        yield f"  Once {pods} have gone, {helps} (tried on a copy)."
+        yield f"  Once {pods} gone, {helps} (tried on a copy)."
     for pool in when.pools or ():
         yield f"  One more node of pool {pool.pool} {'would take it' if pool.helps else f'does not help: {pool.reason}'}."
 
 
 def _queue(queue: QueuePosition) -> str:
-    if queue.queue == "gated":
-        return f"It is held back, and in no line with the {queue.waiting} pods that wait."
+    if queue.queue == GATED_QUEUE:
+        return "It is held back, and stands in no line."
+    if queue.waiting == 1 and queue.is_estimate:
+        return "No other pod waits."
     more = queue.position - 1 - len(queue.ahead)
     others = f" and {more} more" if more > 0 else ""
     ahead = f"; ahead: {', '.join(queue.ahead)}{others}" if queue.ahead else ""
@@ -215,7 +219,7 @@ def _queue(queue: QueuePosition) -> str:
         return f"{line[0].upper()}{line[1:]} (our estimate: the scheduler does not show its queue)."
     tried = f"{queue.attempts} attempt{'' if queue.attempts == 1 else 's'}"
     where = "Waits for an event" if queue.queue == "unschedulable" else f"In {queue.queue}"
-    return f"{where} after {tried}; {line}."
+    return f"{where} after {tried}; {line if queue.waiting > 1 else 'no other pod waits'}."
 
 
 def waking_lines(found: Sequence[Waker]) -> Iterator[str]:

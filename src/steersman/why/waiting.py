@@ -16,7 +16,7 @@ from steersman.framework.status import Status
 from steersman.sim import NodePool, NodePools, Simulation
 from steersman.sim.node_costs import pool_of
 from steersman.sim.pod_probe import PodProbe
-from steersman.sim.queue_place import QueuePlace, queue_place, terminating_pods
+from steersman.sim.queue_place import GATED_QUEUE, QueuePlace, queue_place, terminating_pods
 from steersman.why.answer import PoolAnswer, QueuePosition, Waiting
 
 MOST_AHEAD: Final = 5
@@ -48,7 +48,7 @@ def waiting(
 
 def _position(place: QueuePlace, is_live: bool) -> QueuePosition:
     return QueuePosition(
-        queue="" if is_live else place.queue,
+        queue="" if is_live and place.queue != GATED_QUEUE else place.queue,
         position=place.position,
         waiting=place.waiting,
         ahead=place.ahead[:MOST_AHEAD],
