@@ -67,5 +67,5 @@ def test_a_time_outside_of_the_record_is_refused(tmp_path: Path, seconds: float)
     simulation = Simulation.load(nodes("n1"), pods(1))
     with record_simulation(simulation, tmp_path):
         simulation.run(until=10)
-    with pytest.raises(InputError, match="the record covers 0 to 10 seconds after its start"):
+    with pytest.raises(InputError, match="the record covers 2026-01-01T00:00:00Z to 2026-01-01T00:00:10Z, 0 to 10 sec"):
         simulation_at(tmp_path, seconds)
