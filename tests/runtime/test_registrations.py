@@ -19,7 +19,7 @@ from steersman.framework import (
 )
 from steersman.framework.watching import WATCHED_KINDS
 from steersman.runtime import PluginError
-from steersman.runtime.registrations import events_by_resource, registrations
+from steersman.runtime.event_registrations import events_by_resource, registrations
 from steersman.testing import Harness, make_namespace, make_node, make_pod
 
 EVENTS = events_by_resource(WATCHED_KINDS)

@@ -14,7 +14,7 @@ from tests.plugins.handles import FakeHandle
 from steersman.assembly import default_registry
 from steersman.config import ExtensionPoint
 from steersman.framework.plugin import FilterPlugin, ScorePlugin
-from steersman.plugins.registry import IN_TREE
+from steersman.plugins.in_tree import IN_TREE
 from steersman.runtime.capabilities import capabilities_of
 from steersman.runtime.faults import PluginError
 from steersman.runtime.registry import ENTRY_POINT_GROUP, Registry

@@ -27,7 +27,7 @@ from steersman.config import (
 from steersman.errors import InputError
 from steersman.framework.plugin import Plugin as PluginBase
 from steersman.framework.watching import WATCHED_KINDS, with_custom
-from steersman.plugins.registry import IN_TREE
+from steersman.plugins.in_tree import IN_TREE
 from steersman.preemption import DefaultPreemption
 from steersman.runtime.capabilities import capabilities_of
 from steersman.runtime.profiles import kinds_of_configuration, reads_of_configuration

@@ -19,6 +19,7 @@ from steersman.queue.heap import ComparingQueueSort, KeyedQueueSort
 from steersman.queue.profile import HintRow, hint_rows
 from steersman.runtime.applicable_calls import ApplicableCalls
 from steersman.runtime.declared_kinds import declared_kinds
+from steersman.runtime.event_registrations import events_by_resource, registrations, registrations_of_kinds
 from steersman.runtime.faults import PluginError
 from steersman.runtime.methods import (
     FilterMethod,
@@ -32,7 +33,6 @@ from steersman.runtime.methods import (
     score_method,
     status_method,
 )
-from steersman.runtime.registrations import events_by_resource, registrations, registrations_of_kinds
 
 DEFAULT_BINDER = "DefaultBinder"
 _REJECTING_POINTS = ("preEnqueue", "preFilter", "filter", "postFilter", "reserve", "permit")

@@ -20,7 +20,7 @@ from types import CodeType, ModuleType
 
 from steersman.framework import plugin as points
 from steersman.framework.handle import Handle
-from steersman.plugins.registry import Factory
+from steersman.plugins.in_tree import Factory
 from steersman.runtime.faults import PluginError, told
 
 logger = logging.getLogger(__name__)

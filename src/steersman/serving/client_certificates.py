@@ -135,7 +135,7 @@ def _end(
     others: Sequence[x509.Certificate],
     now: float,
 ) -> float:
-    """Until when the authorities vouch for the certificate; 0: they do not."""
+    """The moment until which the authorities vouch for the certificate; 0: they do not."""
     if authorities is None:
         return 0.0
     try:

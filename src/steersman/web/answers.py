@@ -89,7 +89,7 @@ class ClockPart(WebPart, frozen=True):
 
 
 class InputProblem(WebPart, frozen=True, omit_defaults=True):
-    """What is wrong with an input, where, and what would be right."""
+    """A problem with an input: where it is, and what would be right."""
 
     message: str
     field: str | None = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scheduler has decided lately, for pages that are open: rates, latencies, and pods that moved.
+"""The scheduler's latest decisions, for pages that are open: rates, latencies, and pods that moved.
 
 `AttemptFeed` observes the scheduler and notes a few values per decision; `RateWindow` makes rates of them when a tick of the
 stream takes them.

@@ -66,7 +66,7 @@ class ClusterSnapshot(WebPart, frozen=True):
 
 
 class ClusterDiff(WebPart, frozen=True, omit_defaults=True):
-    """What has changed from the sequence number `from` to `seq`; what is left out has not."""
+    """The changes of the cluster from the sequence number `from` to `seq`; fields that are left out have not changed."""
 
     from_: int = msgspec.field(name="from")
     seq: int
@@ -101,7 +101,7 @@ class RowChanges(NamedTuple):
 
 
 class ClusterState(NamedTuple):
-    """What a snapshot is made of, copied at one moment."""
+    """The parts of a snapshot, copied at one moment."""
 
     now: float
     nodes: NodeCopies
@@ -110,7 +110,7 @@ class ClusterState(NamedTuple):
 
 
 class ClusterChanges(NamedTuple):
-    """What is new since the last time. `diff` None: nothing. `is_broken`: too much for a difference."""
+    """The news since the last time. `diff` None: there are none. `is_broken`: too much for a difference."""
 
     diff: ClusterDiff | None
     is_broken: bool
@@ -146,7 +146,7 @@ class ClusterSource:
         return self._seq
 
     def changes(self, with_state: bool) -> ClusterChanges:
-        """What is new since the last call, and all there is, if it is wanted."""
+        """The news since the last call, and the whole state, if it is wanted."""
         now, decisions = self._scheduler.clock.now(), self._attempts.taken()
         rows = self._changed_rows()
         resources = () if rows is not None and not rows.nodes else self._mirror.new_resources()
@@ -167,7 +167,7 @@ class ClusterSource:
         return ClusterChanges(diff if is_new else None, rows is None, state)
 
     def _changed_rows(self) -> RowChanges | None:
-        """Of the node table since the last time; None when that is too long ago to tell."""
+        """The rows of the node table that changed since the last time; None when that is too long ago to tell."""
         table = self._scheduler.cache.nodes
         rows, node_rows = table.log.since(self._position), table.node_log.since(self._node_position)
         self._position, self._node_position = table.log.end, table.node_log.end

@@ -48,14 +48,14 @@ class OtherRun(WebPart, frozen=True):
 
 
 class ConfigurationHandlers:
-    """Of one host."""
+    """Handlers of the configuration's page, of one host."""
 
     def __init__(self, host: WebHost) -> None:
         self._host = host
         self._trial = asyncio.Lock()
 
     def by_path(self) -> dict[str, Action]:
-        """What is posted, by the path behind `/web/v1/`."""
+        """The handlers of what is posted, by the path behind `/web/v1/`."""
         return {
             "configuration/validate": self._validate,
             "configuration/try": self._try,

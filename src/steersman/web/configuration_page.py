@@ -111,7 +111,7 @@ def configuration_page(options: SchedulerOptions, source: ConfigurationSource) -
 
 
 def public_text(text: str) -> str:
-    """What the user wrote; nothing of it where it holds keys."""
+    """The configuration as the user wrote it; nothing of it where it holds keys."""
     return "" if any(field in text for field in SECRET_FIELDS) else hide_passwords(text)
 
 
@@ -224,7 +224,7 @@ def _shown(value: Any) -> str:
 
 
 def problems_of(error: InputError, text: str) -> list[InputProblem]:
-    """What is wrong with a configuration, each with its line where the field is in the text."""
+    """The problems of a configuration, each with its line where the field is in the text."""
     if not isinstance(error, ConfigError):
         return [problem_of(error)]
     return [

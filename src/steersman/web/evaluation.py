@@ -41,7 +41,7 @@ class NotEvaluated(Exception):
 
 
 class PodEvaluation(NamedTuple):
-    """What the filters and scores say of every node. Valid until the cluster changes."""
+    """The verdicts of filters and scores on every node. Valid until the cluster changes."""
 
     scheduler: Scheduler
     profile: Profile

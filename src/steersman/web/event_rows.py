@@ -53,7 +53,7 @@ class EventRows:
         return [row for _, row in sorted(news, key=_NUMBER)], self._count
 
     def about(self, what: str, most: int) -> list[EventRow]:
-        """Those about one object, newest first."""
+        """The events about one object, newest first."""
         found = ([one for one in reversed(rows) if one[1].about == what] for rows in (self._others, self._kubelets))
         return _newest_first(*found)[:most]
 

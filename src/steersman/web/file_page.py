@@ -75,7 +75,7 @@ class FilePage:
         return _assembled(self._files, data.replace(b"<", b"\\u003c").decode(), blocks)
 
     async def _packed(self, most_bytes: int) -> tuple[bytes, list[str]]:
-        """What the host says of itself, and the answers in blocks."""
+        """The host's words about itself, and the answers in blocks."""
         decisions = DecisionsByPod(self._scheduler, self._host.decisions)
         web_api = WebApi(msgspec.structs.replace(self._host, decisions=decisions), self._feed)
         table = next(part for part in pod_table(self._scheduler, PodFilter(), len(self._scheduler.pods), 0) if part)
@@ -90,7 +90,7 @@ class FilePage:
         return info, blocks.packed()
 
     def _paths(self) -> Iterator[str]:
-        """What is most likely to be looked at comes first."""
+        """The paths that are answered, those first that are most likely to be looked at."""
         waiting = [queued.key for queued in waiting_pods(self._scheduler)]
         others = [pod for pod in sorted(self._scheduler.pods) if pod not in set(waiting)]
         table = self._scheduler.cache.nodes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host of the page brings along: the scheduler that is looked at, and what may be done besides looking.
+"""The host of a web page: the scheduler that is looked at, and what may be done besides looking.
 
 `steersman sandbox` and `steersman run --web` make a `WebHost` each; `http_api` serves it.
 """

@@ -263,7 +263,7 @@ class WebApi:
         return pod
 
     async def _asked(self, question: Callable[[], Any]) -> Any:
-        """Of a pod that may not be one to be looked at."""
+        """The answer about a pod that may not be one to be looked at."""
         try:
             return await self._host.ask(question)
         except NotEvaluated as reason:

@@ -27,7 +27,7 @@ NOT_ASKED: Final = -2
 
 
 class VerdictText(WebPart, frozen=True, omit_defaults=True):
-    """What a plugin says against nodes, in kube-scheduler's words."""
+    """A plugin's objection to nodes, in kube-scheduler's words."""
 
     plugin: str
     code: str
@@ -61,7 +61,7 @@ class PreFilterVerdict(WebPart, frozen=True, omit_defaults=True):
 
 
 class PodMatrix(WebPart, frozen=True):
-    """See `Matrix` in docs/web-api.md. The lists of nodes, and of scored nodes, are aligned."""
+    """All nodes and plugins about one pod: `Matrix` in docs/web-api.md. Lists of nodes, and of scored nodes, are aligned."""
 
     pod: str
     profile: str
@@ -106,7 +106,7 @@ def verdict_text(status: Status) -> VerdictText:
 
 
 def matrix_now(scheduler: Scheduler, pod: api.Pod, preemption: PreemptionExplanation | None = None) -> PodMatrix:
-    """What all nodes and plugins say of the pod now; NotEvaluated if nothing can be said."""
+    """The matrix of all nodes and plugins for the pod now; NotEvaluated if nothing can be said."""
     with evaluated(scheduler, pod) as found:
         return _matrix(found, pod, preemption)
 

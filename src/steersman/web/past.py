@@ -52,7 +52,7 @@ def mark_of(scheduler: Scheduler, at: float) -> HistoryMark:
 
 
 class PastMoment(NamedTuple):
-    """What was known at a moment: decisions and events are those up to then, oldest first."""
+    """The knowledge of a moment: decisions and events are those up to then, oldest first."""
 
     at: float
     objects: Iterable[api.Object]

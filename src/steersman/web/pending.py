@@ -158,7 +158,7 @@ def _reasons(found: PodEvaluation, plugin: str, row: int) -> str:
 
 
 def message_of(pod: api.Pod) -> str:
-    """What the last attempt came to, as the pod's condition has it."""
+    """The message of the last attempt, as the pod's condition has it."""
     return next((one.message for one in pod.status.conditions if one.type == "PodScheduled"), "")
 
 

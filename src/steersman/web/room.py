@@ -24,7 +24,7 @@ class RoomReport(WebPart, frozen=True):
 
 
 def room_report(scheduler: Scheduler, pod: api.Pod) -> RoomReport:
-    """Of a pod as if it had no node; NotEvaluated if nothing can be said of it."""
+    """The room for copies of a pod, which is taken as if it had no node; NotEvaluated if nothing can be said of it."""
     with evaluated(scheduler, pod) as found:
         table = scheduler.cache.nodes
         rows = sorted(table.live_rows())

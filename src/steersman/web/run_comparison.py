@@ -39,7 +39,7 @@ ELSEWHERE: Final = (
 
 
 class NodeView(NamedTuple):
-    """What a scheduler says of one node about a pod. `objection`: the plugin and its words, None where the node fits."""
+    """A scheduler's verdict on one node for a pod. `objection`: the plugin and its words, None where the node fits."""
 
     is_known: bool
     objection: tuple[str, str] | None = None
@@ -48,7 +48,7 @@ class NodeView(NamedTuple):
 
 
 class PodView(NamedTuple):
-    """What the scheduler of one run says about a pod: of the node of this run, and of that of the other."""
+    """The verdicts of one run's scheduler for a pod: on the node of this run, and on that of the other."""
 
     here: NodeView
     there: NodeView

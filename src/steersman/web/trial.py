@@ -33,7 +33,7 @@ _replace = msgspec.structs.replace
 
 
 class ScorePair(WebPart, frozen=True):
-    """What a plugin gives both nodes, weighted, as the second side sees them; None: the node is not scored."""
+    """The weighted scores that a plugin gives both nodes, as the second side sees them; None: the node is not scored."""
 
     plugin: str
     weight: int
@@ -104,7 +104,7 @@ class DifferenceReason(NamedTuple):
 
 
 class TrialSide(NamedTuple):
-    """What one side came to: a node per decision, why it differs from what was preferred, and numbers of the end."""
+    """The outcome of one side: a node per decision, why it differs from what was preferred, and numbers of the end."""
 
     nodes: list[str]
     reasons: list[DifferenceReason]

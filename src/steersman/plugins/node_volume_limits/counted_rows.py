@@ -140,7 +140,7 @@ class CountedRows:
         return RowCount(counts, frozenset(in_use), None, frozenset(lookups.noted))
 
     def faults(self, rows: Iterable[int]) -> dict[int, Status]:
-        """What is wrong with volumes of pods on these rows, which were counted, by row."""
+        """Faults of volumes of pods on these rows, which were counted, by row."""
         counts = self._rows
         return {row: fault for row in rows if (fault := counts[row].fault) is not None}
 
