@@ -159,3 +159,45 @@ def test_an_error_that_cannot_be_told_is_named() -> None:
 
     assert describe(Untold()) == "Untold"
     assert describe(ValueError("two\nlines")) == "ValueError: two lines"
+
+
+class _SlowDecisions(AttemptObserver):
+    """Every decision takes 0.4 ms of the clock; notes how many there were when others had their turn."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
+        self.decisions = 0
+        self.seen_by_others: list[int] = []
+
+    def carried_out(self, decision: Decision) -> None:
+        self._clock.advance(0.0004)
+        self.decisions += 1
+
+    async def others(self) -> None:
+        while True:
+            self.seen_by_others.append(self.decisions)
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(
+    ("pods_at_a_time", "slice_seconds", "turns"),
+    [(1, 1.0, [1, 2, 3, 4, 5, 6, 7]), (4, 1.0, [4, 7]), (4, 0.001, [3, 6, 7]), (4, 0.0, [1, 2, 3, 4, 5, 6, 7])],
+)
+def test_others_have_their_turn_after_some_pods_or_some_time(
+    pods_at_a_time: int, slice_seconds: float, turns: list[int]
+) -> None:
+    async def scenario() -> None:
+        clock = ManualClock(1000.0)
+        slow = _SlowDecisions(clock)
+        harness = Harness(nodes=[make_node("n1").capacity(cpu="8", pods="10")])
+        harness.scheduler.observe(slow)
+        for index in range(7):
+            harness.add(make_pod(f"p{index}").req(cpu="1"))
+        timing = Timing(clock, SeededRng(1), _a_moment)
+        loop = SchedulingLoop(harness.scheduler, timing, pods_at_a_time=pods_at_a_time, slice_seconds=slice_seconds)
+        async with running(slow.others()), running(loop.run()):
+            await until(lambda: slow.decisions == 7)
+            await until(lambda: slow.seen_by_others[-1] == 7)
+        assert [seen for seen in dict.fromkeys(slow.seen_by_others) if seen] == turns
+
+    run(scenario())

@@ -78,6 +78,9 @@ INTERRUPTED_SECONDS: Final = 30.0
 CATCH_UP_SECONDS: Final = 15.0
 
 GIVE_BACK_SECONDS: Final = 60.0
+#: Decisions in one turn of the loop, which lasts no longer than a request on its way would notice.
+PODS_AT_A_TIME: Final = 32
+SLICE_SECONDS: Final = 0.001
 
 
 class Outside(msgspec.Struct, frozen=True):
@@ -145,6 +148,8 @@ class Program:
             self._scheduler,
             timing,
             internal_errors,
+            pods_at_a_time=PODS_AT_A_TIME,
+            slice_seconds=SLICE_SECONDS,
             act=recording.act,
             attempt=partial(recording.attempt, self._scheduler),
         )

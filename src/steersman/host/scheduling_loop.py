@@ -8,6 +8,7 @@ are survived, nothing that goes wrong with one pod or one flush ends the loop.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -38,16 +39,19 @@ class SchedulingLoop:
         internal_errors: InternalErrors | None = None,
         *,
         pods_at_a_time: int = 1,
+        slice_seconds: float = math.inf,
         act: Act = at_once,
         attempt: Callable[[], Awaitable[Decision | None]] | None = None,
     ) -> None:
         """`internal_errors`: where errors are survived; None: they end the loop. `pods_at_a_time` are decided before others
-        have their turn: going round the event loop costs as much as a decision. `act` does everything that is done to the
+        have their turn, but none any more after `slice_seconds`: going round the event loop costs as much as a decision, and
+        bindings that begin together share a packet. `act` does everything that is done to the
         scheduler, but for attempts with extenders: `attempt` makes these."""
         self._scheduler = scheduler
         self._act = act
         self._attempt = attempt or scheduler.schedule_one_async
         self._pods_at_a_time = pods_at_a_time
+        self._slice_seconds = slice_seconds
         self._timing = timing
         self._internal_errors = internal_errors
         #: So many more pods are decided; None: there is no limit.
@@ -91,12 +95,16 @@ class SchedulingLoop:
 
     async def _schedule_slice(self) -> bool:
         """False: there is no pod to be scheduled."""
+        monotonic = self._timing.clock.monotonic
         try:
+            end = monotonic() + self._slice_seconds
             for _ in range(self._pods_at_a_time):
                 if self._left == 0 or await self._next() is None:
                     return False
                 if self._left is not None:
                     self._left -= 1
+                if monotonic() >= end:
+                    break
         except Exception as error:
             self._survive(LOOP, "the next pod", error)
             await self._timing.sleep(PAUSE_SECONDS)
