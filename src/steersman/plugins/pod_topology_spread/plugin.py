@@ -3,27 +3,33 @@
 
 This module is the plugin with its extension points; `constraints` finds what the pod demands, `filtering` and `scoring`
 hold the counts and the rules, `hints` says which events matter. The vector form of the filter is beside the scalar one; that
-of the score is in `scoring_columns`, with two ways to the same numbers: `row_scores` and `score_classes`.
+of the score is here, with two ways to the same numbers: `row_scores` makes them row by row of what `state` keeps counted,
+`score_classes` once per class of equal rows, which is what usually happens.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
+from functools import cached_property
 from typing import Final
 
+from steersman.api import Pod
 from steersman.config import DefaultingType, PodTopologySpreadArgs
 from steersman.errors import InputError
 from steersman.framework.columns import (
     ColumnarFilter,
     ColumnarScore,
+    Feasible,
+    GroupingScoreKernel,
     PerPodFragment,
+    RowFeature,
     StatusTable,
 )
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from steersman.framework.handle import Handle
 from steersman.framework.node_info import NodeInfo
-from steersman.framework.nodes_view import NodesView
+from steersman.framework.nodes_view import AnyIntColumn, IntColumn, NodesView
 from steersman.framework.plugin import (
     EnqueueExtensions,
     FilterPlugin,
@@ -40,12 +46,14 @@ from steersman.plugins.pod_topology_spread.constraints import (
     SCHEDULE_ANYWAY,
     SYSTEM_DEFAULT_CONSTRAINTS,
     ConstraintSource,
+    SpreadConstraint,
 )
 from steersman.plugins.pod_topology_spread.default_selector import KnownSelectors
 from steersman.plugins.pod_topology_spread.filtering import HardConstraintsKernel, SpreadCounts
 from steersman.plugins.pod_topology_spread.hints import SpreadHints
+from steersman.plugins.pod_topology_spread.row_scores import SoftConstraints, SpreadRowScores
+from steersman.plugins.pod_topology_spread.score_classes import MOST_WEIGHT, ScoreClasses
 from steersman.plugins.pod_topology_spread.scoring import DomainScores
-from steersman.plugins.pod_topology_spread.scoring_columns import SoftConstraintsKernel
 
 PRE_FILTER_KEY: Final = "PreFilterPodTopologySpread"
 PRE_SCORE_KEY: Final = "PreScorePodTopologySpread"
@@ -197,3 +205,65 @@ def _wrong_hard_constraints(wrong: InputError) -> Status:
 
 def _wrong_soft_constraints(wrong: InputError) -> Status:
     return error(f"calculating preScoreState: obtaining pod's soft topology spread constraints: {wrong}")
+
+
+class SoftConstraintsKernel(GroupingScoreKernel):
+    """All soft constraints of one pod, for all nodes at once. Nothing is counted before nodes are scored for the first time:
+    pods that fit on one node only, those of a DaemonSet for example, never get there."""
+
+    def __init__(
+        self,
+        constraints: Sequence[SpreadConstraint],
+        pod: Pod,
+        view: NodesView,
+        *,
+        require_all_keys: bool,
+        comparison_operators: bool,
+    ) -> None:
+        self._given = constraints
+        self._pod = pod
+        self._view = view
+        self._require_all_keys = require_all_keys
+        self._comparison_operators = comparison_operators
+
+    def skipped(self, feasible: Feasible) -> bool:
+        return False
+
+    def raw(self, feasible: Feasible) -> IntColumn:
+        return self._by_row.raw(feasible)
+
+    def normalized(self, feasible: Feasible) -> AnyIntColumn | None:
+        return self.weighted(feasible, 1)
+
+    def weighted(self, feasible: Feasible, weight: int) -> AnyIntColumn | None:
+        """Few classes are multiplied, not many rows."""
+        classes = self._by_class
+        inhabited = classes.inhabited(feasible) if abs(weight) <= MOST_WEIGHT else None
+        if inhabited is not None:
+            return classes.column(inhabited, weight)
+        score = self._by_row.normalized(feasible)
+        return None if score is None else score * weight
+
+    def features(self) -> Sequence[RowFeature] | None:
+        return self._by_class.features()
+
+    def group_scores(self, groups: Sequence[tuple[int, ...]], counts: Sequence[int]) -> Sequence[int] | None:
+        return self._by_class.group_scores(groups, counts)
+
+    @cached_property
+    def _constraints(self) -> SoftConstraints:
+        return SoftConstraints(
+            self._given,
+            self._pod,
+            self._view,
+            require_all_keys=self._require_all_keys,
+            comparison_operators=self._comparison_operators,
+        )
+
+    @cached_property
+    def _by_row(self) -> SpreadRowScores:
+        return SpreadRowScores(self._constraints)
+
+    @cached_property
+    def _by_class(self) -> ScoreClasses:
+        return ScoreClasses(self._constraints)

@@ -92,8 +92,8 @@ def _domains(constraint: SpreadConstraint, scored: Sequence[NodeInfo]) -> dict[s
 
 
 @lru_cache(maxsize=1 << 14)
-@lru_cache(1 << 12)
 def topology_weight(domains: int) -> float:
+    """The weight of a constraint with so many domains."""
     return go_log(float(domains + 2))
 
 
