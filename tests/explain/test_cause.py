@@ -75,10 +75,16 @@ def test_nodes_that_the_pod_does_not_want_do_not_hide_that_the_wanted_ones_are_f
 
 
 def test_of_many_reasons_the_rest_is_counted() -> None:
-    nodes = [node(f"n{index}").taint(f"key-{index}", "x") for index in range(7)]
-    found = _cause(nodes, make_pod("wanted").req(cpu="1"))
-    assert found.sentence.endswith("; 3 nodes for other reasons.")
-    assert sum(group.count for group in found.groups) == 7
+    nodes = [
+        node("slow", cpu="500m"),
+        make_node("narrow").capacity(cpu="4", memory="1Mi", pods=110),
+        make_node("crowded").capacity(cpu="4", memory="8Gi", pods=0),
+        node("cordoned").unschedulable(),
+        node("tainted").taint("key", "x"),
+    ]
+    found = _cause(nodes, make_pod("wanted").req(cpu="1", memory="1Gi"))
+    assert found.sentence.endswith("; 1 node for other reasons.")
+    assert len(found.groups) == 5
 
 
 def test_a_port_that_is_taken_is_named() -> None:
@@ -123,3 +129,13 @@ def test_nodes_that_a_pod_is_not_for_are_told_apart_from_its_own() -> None:
         (CauseCode.RESOURCES, 1),
         (CauseCode.NODE_AFFINITY, 2),
     ]
+
+
+def test_nodes_with_many_taints_take_one_clause() -> None:
+    tainted = [node(f"t{index}").taint(f"team-{index % 3}", "x") for index in range(7)]
+    found = _cause([node("small"), *tainted], make_pod("wanted").req(cpu="5"))
+    assert found.sentence == (
+        "Needs 5 cpu on one node; 1 node is too small, with 4 at most; 7 other nodes are ruled out by "
+        "the taint team-0=x:NoSchedule and 2 others, which the pod does not tolerate, among other things."
+    )
+    assert [group.count for group in found.groups] == [1, 3, 2, 2], "each taint has its group"

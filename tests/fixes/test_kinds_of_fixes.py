@@ -87,9 +87,9 @@ def test_nobody_else_may_be_left_pending_by_a_fix() -> None:
     assert of_kind(fixes, FixKind.REQUESTS).summary.startswith("Lower the cpu request of container con0 from 3 to 1:")
 
 
-def test_one_more_node_for_a_pod_that_asks_for_nothing_has_no_amounts() -> None:
+def test_one_more_node_for_a_pod_that_asks_for_no_amounts_has_the_labels_that_it_wants() -> None:
     measured = of_kind(found(make_pod("web").node_selector("disk", "ssd")), FixKind.ADD_NODE)
-    assert measured.summary == "Add a node: it goes to new-node."
+    assert measured.summary == "Add a node (labelled disk=ssd): it goes to new-node."
 
 
 def test_one_more_node_is_a_copy_of_the_smallest_that_would_do_or_made_to_measure() -> None:

@@ -142,11 +142,28 @@ def _of_nodes(nodes: Sequence[NodeExplanation]) -> Cause:
     if not ranked:
         return Cause(CauseCode.PLUGIN, "No node was examined.")
     groups = tuple(map(_group, ranked))
-    clauses = [_decisive(groups[0], ranked[0]), *(_other(group) for group in groups[1 : 1 + _CLAUSES])]
-    rest = sum(group.count for group in groups[1 + _CLAUSES :])
+    others = list(_merged_taints(groups[1:]))
+    clauses = [_decisive(groups[0], ranked[0]), *map(_other, others[:_CLAUSES])]
+    rest = sum(group.count for group in others[_CLAUSES:])
     if rest:
         clauses.append(f"{_nodes(rest)} for other reasons")
     return Cause(groups[0].code, f"{'; '.join(clauses)}.", groups)
+
+
+def _merged_taints(groups: Sequence[NodeGroup]) -> Iterator[NodeGroup]:
+    """The groups, those of several taints as one: nodes of many teams are said in a clause."""
+    tainted = [group for group in groups if group.code is CauseCode.TAINT]
+    for group in groups:
+        if group.code is not CauseCode.TAINT or len(tainted) == 1:
+            yield group
+        elif group is tainted[0]:
+            more = f"{group.objection.partition(',')[0]} and {len(tainted) - 1} others"
+            yield msgspec.structs.replace(
+                group,
+                objection=f"{more}, which the pod does not tolerate",
+                count=sum(each.count for each in tainted),
+                objections=min(each.objections for each in tainted),
+            )
 
 
 def rejecting_groups(nodes: Sequence[NodeExplanation]) -> tuple[NodeGroup, ...]:

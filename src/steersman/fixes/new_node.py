@@ -55,7 +55,8 @@ def measured_node(simulation: Simulation, pod: api.Pod, amounts: Mapping[str, in
     features = tuple(sorted(required_features(pod.spec)))
     status = api.NodeStatus(capacity=texts, allocatable=texts, declared_features=features)
     node = api.Node(metadata=api.ObjectMeta(name=name, labels=_wanted_labels(simulation, pod, name)), status=status)
-    return _created(node, _text(node))
+    labels = ", ".join(f"{key}={value}" for key, value in node.metadata.labels.items() if key != HOSTNAME)
+    return _created(node, ", ".join(filter(None, (_text(node), labels and f"labelled {labels}"))))
 
 
 def large_node(simulation: Simulation, pod: api.Pod) -> Change:
