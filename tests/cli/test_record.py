@@ -18,7 +18,7 @@ from tests.client.serving import run
 from steersman.app import RecordOptions
 from steersman.errors import InputError
 from steersman.record import history
-from steersman.testing import make_pod
+from steersman.testing import make_node, make_pod
 
 SEGMENT = "00000001.segment"
 CONFIG = """
@@ -143,6 +143,27 @@ def test_a_replay_that_compares_nothing_does_not_pass_for_one_without_a_differen
     damage(directory, before[0])
     found = steersman("replay", directory)
     assert (found.exit_code, found.stdout) == (2, "0 of 0 decisions are the same; 2 more could not be compared\n")
+
+
+def test_an_explained_moment_of_a_live_cluster_says_when_the_pod_was_tried_next(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        server = cluster()
+        async with running_program(server, record=RecordOptions(str(tmp_path))):
+            server.store.create(make_pod("large").req(cpu="16").obj())
+            await until(partial(knows, tmp_path, "large", "unschedulable"))
+            server.store.create(make_node("big").capacity(cpu="32", memory="16Gi", pods="110").obj())
+            await until(partial(knows, tmp_path, "large", "bound"))
+
+    run(scenario())
+    first, second = (entry.at for entry in history(tmp_path, "large").entries if entry.attempt)
+    before = steersman("explain", "large", "--record", tmp_path, "--at", str(first), "-o", "json")
+    when = json.loads(before.stdout)["when"]
+    assert when["nextAttemptSeconds"] == round(second - first, 3)
+    assert re.fullmatch(
+        r"The recorded scheduler tried it [\d.]+ s later, at \d{4}-\d\d-\d\dT[\d:]+Z: scheduled on big\.",
+        when["nextAttempt"],
+    )
+    assert steersman("explain", "large", "--record", tmp_path).exit_code == 0
 
 
 def test_the_history_of_a_node_has_its_pods(record: Path) -> None:

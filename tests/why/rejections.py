@@ -184,7 +184,7 @@ REJECTIONS: Final[dict[str, Rejection]] = {
     "missing claim": Rejection(
         "VolumeRestrictions",
         CauseCode.VOLUMES,
-        ("rejects the pod wherever it would go", 'persistentvolumeclaim "data" not found'),
+        ("No node can take it: ", 'persistentvolumeclaim "data" not found'),
         [node("n1"), make_pod("wanted").pvc("data")],
     ),
     "volume": Rejection(

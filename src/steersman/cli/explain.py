@@ -142,19 +142,20 @@ def _of_record(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplan
     """The simulation of a moment of a record. That of a live cluster has decided nothing yet: its queue was the scheduler's."""
     from msgspec.structs import replace
 
-    from steersman.cli.moments import as_loaded, recorded_moment
+    from steersman.cli.moments import as_loaded, recorded_moment, with_recorded_attempt
     from steersman.fixes import without_partial_patches
 
     for name in ("config_file", "feature_gates", "extenders"):
         if given[name]:
             raise click.UsageError("The scheduler of a record is the recorded one.")
     with working("going back"):
-        simulation, gaps = recorded_moment(
-            given["record_directory"], given["at"], given["plugins"], trusts_record=given["trusts_record"]
-        )
-    with simulation, as_loaded(simulation) as loaded, working("explaining"):
+        directory, at = given["record_directory"], given["at"]
+        moment = recorded_moment(directory, at, given["plugins"], trusts_record=given["trusts_record"])
+    with moment.simulation as then, as_loaded(then) as loaded, working("explaining"):
         keys = [_key(pod, given["namespace"]) for pod in pods]
-        answers = _answers(simulation, loaded, keys, given, notes=gaps, is_live=not simulation.decisions)
+        answers = _answers(then, loaded, keys, given, notes=moment.notes, is_live=moment.is_live)
+        if moment.is_live:
+            answers = [with_recorded_attempt(answer, directory, moment) for answer in answers]
     return [
         answer if answer.fixes is None else replace(answer, fixes=without_partial_patches(answer.fixes))
         for answer in answers

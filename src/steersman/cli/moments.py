@@ -17,20 +17,28 @@ from steersman.cli.parameters import parse_seconds
 from steersman.errors import InputError
 
 if TYPE_CHECKING:
-    from steersman.record import RecordReader
+    from steersman.record import HistoryEntry, RecordReader
     from steersman.sim import Simulation
+    from steersman.why import PodExplanation
 
 _TIME_OF_DAY: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?(Z|[+-]\d{2}:?\d{2})?")
 _HINT: Final = 'write "14:05" (UTC), "14:05+01:00", "2026-11-17T14:05:00Z", or "10m" after the start of the record'
 _SHOWN_TO: Final = 1.0
 """Times are printed to the second, so that the beginning of a record is said up to so many seconds too early."""
+NO_ATTEMPT: Final = "The record has no attempt at it after this moment."
 GAP: Final = "something that came before this moment may be missing: {}"
 
 
 class RecordedMoment(NamedTuple):
-    """A recorded cluster at a time, and what the reader should know of it. Whoever asks closes the simulation."""
+    """A recorded cluster at a time. Whoever asks closes the simulation."""
 
     simulation: Simulation
+    #: Seconds after the start of the record, which is a Unix time.
+    at: float
+    start: float
+    #: Whether the record is of a live cluster.
+    is_live: bool
+    #: Lines that the reader of an answer should know.
     notes: tuple[str, ...]
 
 
@@ -49,7 +57,8 @@ def recorded_moment(
     if begin - _SHOWN_TO < until < begin:
         moment, until = begin - run.start, begin
     simulation = simulation_at(directory, moment, plugins=plugins, trusts_record=trusts_record)
-    return RecordedMoment(simulation, tuple(_gaps(reader, until)) if reader.problems else ())
+    gaps = tuple(_gaps(reader, until)) if reader.problems else ()
+    return RecordedMoment(simulation, until - run.start, run.start, run.is_live, gaps)
 
 
 def _gaps(reader: RecordReader, until: float) -> Iterator[str]:
@@ -61,6 +70,35 @@ def _gaps(reader: RecordReader, until: float) -> Iterator[str]:
         if frame.time > until:
             break
     return (GAP.format(problem) for problem in reader.problems if problem.kind is not ProblemKind.TORN_TAIL)
+
+
+def with_recorded_attempt(answer: PodExplanation, directory: str, moment: RecordedMoment) -> PodExplanation:
+    """The answer about a moment of a live cluster, with the attempt at the pod that the record has after it."""
+    from msgspec.structs import replace
+
+    from steersman.explain import CauseCode
+
+    if answer.when is None:
+        return answer
+    found = _next_attempt(directory, answer.pod, round(moment.at, 6))  # as history rounds
+    if found is None:
+        is_held_back = answer.cause.code is CauseCode.HELD_BACK
+        return answer if is_held_back else replace(answer, when=replace(answer.when, next_attempt=NO_ATTEMPT))
+    seconds = round(found.at - moment.at, 3)
+    clock = datetime.fromtimestamp(moment.start + found.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    came_to = f"{found.event} on {found.node}" if found.node else found.event
+    tried = f"The recorded scheduler tried it {seconds:g} s later, at {clock}: {came_to}."
+    return replace(answer, when=replace(answer.when, next_attempt=tried, next_attempt_seconds=seconds))
+
+
+def _next_attempt(directory: str, pod: str, after: float) -> HistoryEntry | None:
+    from steersman.record import history
+
+    try:
+        entries = history(directory, f"pod/{pod}", since=after).entries
+    except InputError:  # nothing is told of it after that
+        return None
+    return next((entry for entry in entries if entry.attempt and entry.at > after), None)
 
 
 def seconds_of_record(directory: str, moments: Mapping[str, str | None]) -> list[float | None]:

@@ -133,7 +133,7 @@ def cause_of(explanation: Explanation) -> Cause:
     rejection = explanation.pre_filter.rejection
     if rejection is not None:
         code = code_of_plugin(rejection.plugin)
-        return Cause(code, f"{rejection.plugin} rejects the pod wherever it would go: {', '.join(rejection.reasons)}.")
+        return Cause(code, f"No node can take it: {', '.join(rejection.reasons)} ({rejection.plugin}).")
     return _of_nodes(explanation.nodes)
 
 
