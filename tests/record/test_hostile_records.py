@@ -35,6 +35,7 @@ from steersman.record import (
 from steersman.record import segments as segments_module
 from steersman.record.frames import Frame, FrameError, FrameKind
 from steersman.record.live_items import MOST_COMMAS, expanded
+from steersman.record.placed import expanded_replicas
 from steersman.record.segments import MARKER, SegmentWriter, segment_files, segment_header
 from steersman.sim import Simulation
 from steersman.testing import make_node, make_pod
@@ -214,7 +215,7 @@ def test_frames_that_say_something_else_are_answered_or_refused(name: str, data:
                 frames[index] = frame._replace(body=data.draw(st.sampled_from(NO_JSON)))
     with TemporaryDirectory() as folder:
         writer = SegmentWriter(Path(folder), Limits())
-        writer.write(frames, until=253402300799.0)
+        writer.write([frame._replace(until=253402300799.0) for frame in frames])
         writer.close()
         use(Path(folder))
 
@@ -235,7 +236,9 @@ def _raw_frames(directory: Path) -> Iterator[Frame]:
 
 def test_a_block_that_unpacks_to_more_than_it_says_is_left_out(tmp_path: Path) -> None:
     frame = Frame(FrameKind.DECISION, 1.0, (), b"0" * (32 << 20))
-    whole = segments_module.block([frame], 0)
+    block = segments_module.BlockBuilder()
+    block.add(frame)
+    whole = block.finished(0)
     marker, index, payload, _, *rest = segments_module._HEAD.unpack_from(whole)
     bomb = whole[len(whole) - payload :]
     assert len(bomb) < 1 << 16
@@ -259,6 +262,12 @@ def test_a_block_of_a_length_that_none_has_is_not_read(tmp_path: Path, lengths: 
     reader = RecordReader(tmp_path)
     assert list(reader.all_frames()) == []
     assert "no block begins here" in str(reader.problems[0])
+
+
+def test_a_frame_with_more_replicas_than_any_has_is_not_read() -> None:
+    body = b'{"replicas":[' + b"1," * (MOST_COMMAS + 1) + b"1]}"
+    with pytest.raises(FrameError, match="more replicas than any writer puts into one"):
+        list(expanded_replicas(Frame(FrameKind.PLACED, 1.0, (), body)))
 
 
 def test_a_frame_of_stimuli_with_more_parts_than_any_has_is_not_read() -> None:

@@ -20,13 +20,15 @@ from tests.client.serving import run, serve
 
 from steersman import api
 from steersman.app import RecordOptions
+from steersman.assembly.stimuli import Stimulus
 from steersman.config import API_VERSION, CONFIGURATION_KIND
 from steersman.errors import InputError
 from steersman.record import Differs, RecordReader, Replay, history, replay, simulation_at
 from steersman.record.frames import FrameKind, WatchEventBody
+from steersman.record.live_items import TICK
 from steersman.record.live_log import LiveLog
 from steersman.record.recorded_run import body_of
-from steersman.record.segments import SegmentWriter, segment_files
+from steersman.record.segments import BlockBuilder, SegmentWriter, segment_files
 from steersman.testing import make_node, make_pod
 
 PERMIT = """
@@ -258,15 +260,15 @@ def test_a_disk_that_fails_is_told_once_and_the_record_goes_on_with_a_gap(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("steersman.record.live_log.RETRY_SECONDS", 0.0)
-    write = SegmentWriter.write
+    write = SegmentWriter.write_block
     is_full = False
 
-    def write_if_there_is_room(self: SegmentWriter, *given: Any) -> None:
+    def write_if_there_is_room(self: SegmentWriter, block: BlockBuilder) -> None:
         if is_full:
             raise OSError(errno.ENOSPC, "No space left on device")
-        write(self, *given)
+        write(self, block)
 
-    monkeypatch.setattr(SegmentWriter, "write", write_if_there_is_room)
+    monkeypatch.setattr(SegmentWriter, "write_block", write_if_there_is_room)
 
     async def scenario() -> None:
         nonlocal is_full
@@ -295,7 +297,8 @@ def test_a_disk_that_fails_is_told_once_and_the_record_goes_on_with_a_gap(
 
 
 def test_a_log_that_is_too_slow_pauses_instead_of_growing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steersman.record.live_log.MOST_LEFT", 2)
+    monkeypatch.setattr("steersman.record.live_log.MOST_LEFT_BYTES", 100)
+    monkeypatch.setattr("steersman.record.live_log.BLOCK_BYTES", 1)
     failures: list[str] = []
 
     class Observer:
@@ -311,10 +314,16 @@ def test_a_log_that_is_too_slow_pauses_instead_of_growing(tmp_path: Path, monkey
     from steersman.record import Limits
 
     log = LiveLog(tmp_path, Limits(), Observer())
-    for _ in range(2):
-        log.next_parts()
+
+    def note_a_tick() -> None:
+        noted = log.next_parts()
+        noted.parts += (TICK, 1.0, Stimulus.ATTEMPT, 0)
+        noted.complete = len(noted.parts)
+
+    for _ in range(3):
+        note_a_tick()
     assert not log.is_paused
-    log.next_parts()
+    note_a_tick()
     assert log.is_paused
     log.start()
     log.close()

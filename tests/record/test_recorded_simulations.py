@@ -27,6 +27,7 @@ from steersman.engine.evaluation import Evaluation, ScoreTable
 from steersman.errors import InputError, SteersmanError
 from steersman.explain import Outcome
 from steersman.framework import NodeInfo, PodInfo, ScorePlugin
+from steersman.framework.status import Status, error
 from steersman.queue import QueuedPodInfo
 from steersman.record import (
     Differs,
@@ -41,10 +42,12 @@ from steersman.record import (
 )
 from steersman.record.frames import FrameKind
 from steersman.record.recorded_run import read_run
-from steersman.record.segments import segment_files
+from steersman.record.segments import read_frames, read_head, read_header, segment_files
 from steersman.record.steps import METHODS
 from steersman.sim import Simulation
 from steersman.sim import simulation as simulation_module
+from steersman.sim.writer import EmbeddedWriter
+from steersman.testing import make_node, make_pod
 
 PACKED = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -376,3 +379,67 @@ def test_the_history_of_what_is_not_there_is_refused(tmp_path: Path) -> None:
     for name in ("nobody", "pod/n1", "node/pod-0", "other/pod-0"):
         with pytest.raises(InputError, match="knows nothing of it"):
             history(tmp_path, name)
+
+
+def _replicas() -> Simulation:
+    """Many pods of one template, some of which find no node."""
+    simulation = Simulation.load(
+        [make_node(f"n{index}").capacity(cpu="4", pods=8).obj() for index in range(20)], seed=3
+    )
+    simulation.add([make_pod(f"p-{index}").req(cpu="250m").obj() for index in range(330)])
+    return simulation
+
+
+class _SeesEvaluations(AttemptObserver):
+    """Wants to see every pod by itself, so that no replicas are placed together."""
+
+    def evaluated(self, pod: PodInfo, evaluation: Evaluation) -> None:
+        """Not looked at."""
+
+
+def test_replicas_are_placed_together_while_they_are_recorded_and_decided_as_one_by_one(tmp_path: Path) -> None:
+    """`schedule_one` is the specification: decisions, totals and digests are the same."""
+    found = []
+    for name, observers in (("together", []), ("alone", [_SeesEvaluations()])):
+        simulation = _replicas()
+        for observer in observers:
+            simulation.observe(observer)
+        recorded(tmp_path / name, simulation, lambda sim: sim.run(until=5))
+        found.append({(body.pod, body.attempt): body for body in read_run(tmp_path / name).decisions})
+    together, alone = found
+    assert together == alone
+    assert sum(bool(body.digest) for body in together.values()) > 100
+    assert _kinds(tmp_path / "together")[FrameKind.PLACED] > 1
+    assert not _kinds(tmp_path / "alone")[FrameKind.PLACED]
+    assert replay(tmp_path / "together").is_same
+    assert replay(tmp_path / "alone").is_same
+    events = [entry.event for entry in history(tmp_path / "together", "p-7").entries]
+    assert events == [entry.event for entry in history(tmp_path / "alone", "p-7").entries]
+
+
+def test_a_replica_that_is_not_bound_has_its_decision_before_the_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bind = EmbeddedWriter.bind_nowait
+
+    def bind_all_but_one(self: EmbeddedWriter, pod: PodInfo, node_name: str) -> Status | None:
+        return error("the server is busy") if pod.key == "default/p-5" else bind(self, pod, node_name)
+
+    monkeypatch.setattr(EmbeddedWriter, "bind_nowait", bind_all_but_one)
+    recorded(tmp_path, _replicas(), lambda sim: sim.run(until=0.5))
+    events = [entry.event for entry in history(tmp_path, "p-5").entries]
+    assert events == ["added", "scheduled", "not bound"]
+    assert [entry.event for entry in history(tmp_path, "p-6").entries] == ["added", "scheduled", "bound"]
+
+
+def _kinds(directory: Path) -> Counter[int]:
+    """How many frames of each kind are in the files."""
+    found: Counter[int] = Counter()
+    for path in segment_files(directory):
+        with path.open("rb") as file:
+            read_header(file)
+            at = file.tell()
+            while (head := read_head(file, at)) is not None:
+                found.update(frame.kind for frame in read_frames(file, head))
+                at = head.end
+    return found

@@ -3,6 +3,7 @@
 
     begins ─► evaluated ─► decided ─► carried out          the scheduling cycle
                               └────────► bound, or failed  the attempt, which may end later
+    placed ─► bound, or failed, each ─► all carried out    replicas that are placed together
 
 An `AttemptObserver` says what it wants to be told by defining the method; `Scheduler.observe` attaches it. `Instruments` are
 built in when a scheduler is made: they count in the queue and time single plugins.
@@ -15,6 +16,7 @@ from typing import Any, Protocol
 
 from steersman.cycle.decision import Decision, Failed, Scheduled, Unschedulable
 from steersman.engine.evaluation import Evaluation
+from steersman.engine.totals_digest import DigestedTotals
 from steersman.framework.pod_info import PodInfo
 from steersman.internal_errors import InternalErrors
 from steersman.queue import QueuedPodInfo, QueueMetrics
@@ -37,6 +39,15 @@ class AttemptObserver:
 
     def carried_out(self, decision: Decision) -> None:
         """The decision has been carried out, or that has begun. After an internal error the decision is that error."""
+
+    def placed(
+        self, queued: Sequence[QueuedPodInfo], decisions: Sequence[Scheduled], totals: Sequence[DigestedTotals | None]
+    ) -> None:
+        """Replicas have got nodes, one after the other, by these totals. Told instead of what is told of a scheduling cycle.
+        Replicas are placed together only where all observers want to be told so."""
+
+    def all_carried_out(self) -> None:
+        """All replicas that were placed are bound, or have failed."""
 
     def failed(self, queued: QueuedPodInfo, decision: Unschedulable | Failed) -> None:
         """The attempt has failed, in the scheduling cycle or in the binding cycle."""
@@ -84,6 +95,8 @@ class Observers:
         self._carried_out: Sequence[Hook] = ()
         self._failed: Sequence[Hook] = ()
         self._bound: Sequence[Hook] = ()
+        self._placed: Sequence[Hook] = ()
+        self._all_carried_out: Sequence[Hook] = ()
         #: Told every evaluation; None: nobody wants to know.
         self.on_evaluated: Callable[[PodInfo, Evaluation], None] | None = None
 
@@ -95,7 +108,22 @@ class Observers:
         self._carried_out = self._wanting("carried_out")
         self._failed = self._wanting("failed")
         self._bound = self._wanting("bound")
+        self._placed = self._wanting("placed")
+        self._all_carried_out = self._wanting("all_carried_out")
         self.on_evaluated = self._tell_evaluated if self._evaluated else None
+
+    @property
+    def follow_replicas(self) -> bool:
+        """Whether all observers want to be told of replicas that are placed together."""
+        return len(self._placed) == len(self.all)
+
+    def placed(
+        self, queued: Sequence[QueuedPodInfo], decisions: Sequence[Scheduled], totals: Sequence[DigestedTotals | None]
+    ) -> None:
+        self._tell(self._placed, queued[0].key, queued, decisions, totals)
+
+    def all_carried_out(self) -> None:
+        self._tell(self._all_carried_out, "replicas")
 
     def begins(self) -> None:
         self._tell(self._begins, "the next pod")

@@ -28,6 +28,7 @@ from steersman.clock import Clock
 from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.cycle.schedule_one import Observer
 from steersman.engine.evaluation import Evaluation
+from steersman.engine.totals_digest import DigestedTotals
 from steersman.framework.events import ASSIGNED_POD_ADD
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
 from steersman.framework.ports import CLEARED, REASON_ERROR, REASON_UNSCHEDULABLE, ApiWriter, Failure, Spawn
@@ -218,7 +219,8 @@ class Scheduler:
         `schedule_one` does, but finds nodes for all of the replicas before the first of them is bound. Nothing when there is
         nothing to pop."""
         replicas = self._replicas(most)
-        placed = self.cycle.schedule_replicas(replicas) if replicas else ()
+        digests: list[DigestedTotals | None] | None = [] if self._observers.all else None
+        placed = self.cycle.schedule_replicas(replicas, digests) if replicas else ()
         if not placed:
             decision = self.schedule_one()
             return () if decision is None else (decision,)
@@ -226,17 +228,21 @@ class Scheduler:
         queue = self.queue
         # Bindings have consequences, for other pods of the queue too: first all are taken out.
         popped = [queue.pop_placed(decision.pod.uid) for decision in placed]
+        if digests is not None:
+            self._observers.placed(popped, placed, digests)
         for queued, decision in zip(popped, placed, strict=True):
             self._infos.take(queued.pod)
             queue.nominator.forget(queued.uid)
             self.binding.bind_now(queued, decision, profile)
+        if digests is not None:
+            self._observers.all_carried_out()
         return placed
 
     def _replicas(self, most: int) -> Sequence[PodInfo]:
         """The next pods of the queue, as long as they are of one template, can be bound at once, and nothing could happen
-        between two of them: nobody observes them, and no pod waits for one of them to be bound."""
+        between two of them: nobody observes them one by one, and no pod waits for one of them to be bound."""
         queue = self.queue
-        if self.options.extenders or self._observers.all or queue.waits_for(BOUND):
+        if self.options.extenders or not self._observers.follow_replicas or queue.waits_for(BOUND):
             return ()
         pods: list[PodInfo] = []
         for queued in queue.leading(most):

@@ -16,7 +16,7 @@ from steersman.cycle import commit, post_filter
 from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.cycle.diagnosis import NO_NODES_MESSAGE, Diagnosis, diagnose
 from steersman.cycle.post_filter import PostFilterOutcome
-from steersman.cycle.replicas import place_replicas
+from steersman.cycle.replicas import Digests, place_replicas
 from steersman.cycle.what_if import ProfileWhatIf
 from steersman.engine.columnar import ColumnarEngine, one_of
 from steersman.engine.evaluation import Choice, Evaluation, NodeStatuses
@@ -133,9 +133,10 @@ class SchedulingCycle:
         self._cache.assume(pod, choice.node)
         return Scheduled(pod, name, choice, feasible, CycleState())
 
-    def schedule_replicas(self, pods: Sequence[PodInfo]) -> list[Scheduled]:
+    def schedule_replicas(self, pods: Sequence[PodInfo], digests: Digests | None = None) -> list[Scheduled]:
         """Pods of one template, one after the other; the same decisions, without asking anew what is the same for all of
-        them. Ends before the first pod that cannot simply be placed: it is left to `schedule_one`."""
+        them. Ends before the first pod that cannot simply be placed: it is left to `schedule_one`. `digests`: see
+        `place_replicas`."""
         profile = self.profiles.get(pods[0].scheduler_name)
         if (
             profile is None
@@ -145,7 +146,7 @@ class SchedulingCycle:
             or self._nominations().by_node
         ):
             return []
-        return place_replicas(pods, profile.name, self._engines[profile.name], self._cache, self.rng)
+        return place_replicas(pods, profile.name, self._engines[profile.name], self._cache, self.rng, digests)
 
     def admit(self, pod: PodInfo) -> Profile | Decision:
         """The profile that the pod is to be scheduled with; a decision where there is nothing to evaluate."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from steersman.engine.best_rows import rows_of_greatest
 from steersman.engine.row_totals import Totals
 from steersman.engine.signature import Signature
+from steersman.engine.totals_digest import DigestedTotals
 from steersman.framework.columns import ClusterFilterKernel, ClusterScoreKernel, Feasible
 from steersman.framework.nodes_view import BoolColumn
 
@@ -75,6 +76,19 @@ class ClaimOverlay:
     def best_in_run(self) -> tuple[Sequence[int] | NDArray[np.intp], int]:
         """Claims tell rows apart in more than groups know."""
         return self.best_of_all()
+
+    @property
+    def has_totals_in_run(self) -> bool:
+        return True
+
+    def digested_in_run(self, row: int) -> DigestedTotals | None:
+        return self.digested(row)
+
+    def digested(self, row: int) -> DigestedTotals | None:
+        ranked = self.ranked
+        if ranked is None or ranked is self._shared.ranked:
+            return None if ranked is None else self._shared.digested(row)
+        return DigestedTotals.of(ranked, row)
 
     def best_of_all(self) -> tuple[Sequence[int] | NDArray[np.intp], int]:
         feasible = self.feasible()

@@ -43,6 +43,7 @@ from steersman.engine.report import (
 from steersman.engine.row_totals import Totals
 from steersman.engine.sampling import Sampling
 from steersman.engine.signatures import Signatures
+from steersman.engine.totals_digest import DigestedTotals
 from steersman.framework.columns import Feasible
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.handle import Objects
@@ -416,6 +417,14 @@ class ColumnarEvaluation(Evaluation):
             return None
         totals = self._live_totals if self._entry.live_scores else self._entry.signature.ranked
         return None if totals is None else RankedTotals(totals, row)
+
+    def digested_totals(self, node: str) -> DigestedTotals | None:
+        row = self._table.row_of(node)
+        if self.feasible_count < 2 or row is None:
+            return None
+        if self._entry.live_scores:
+            return super().digested_totals(node)
+        return self._entry.signature.digested(row)
 
     def choose(self, rng: Rng) -> Choice:
         best = self._best_rows

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from steersman.engine.totals_digest import DigestedTotals
 from steersman.framework.cycle_state import CycleState, DeferredState
 from steersman.framework.nodes_view import AnyIntColumn
 from steersman.framework.plugin import PreFilterResult
@@ -170,6 +171,11 @@ class Evaluation(ABC):
     def ranked_totals(self, node: str) -> RankedTotals | None:
         """The column by which `choose` found this node the best; None where it had no choice, or had no column."""
         return None
+
+    def digested_totals(self, node: str) -> DigestedTotals | None:
+        """The digest of the `ranked_totals`."""
+        ranked = self.ranked_totals(node)
+        return None if ranked is None else DigestedTotals.of(ranked.totals, ranked.row)
 
     def score_skipped(self) -> frozenset[str]:
         """Plugins that have nothing to score; nothing is said with fewer than two feasible nodes, where nothing is scored."""

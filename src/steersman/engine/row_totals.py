@@ -24,6 +24,7 @@ from steersman.change_log import ChangeLog
 from steersman.engine.best_rows import BestRows
 from steersman.engine.columns import FEW, MAX_SCORE, FragmentColumn, RelativeScores, ScoreColumn, WeightedColumn
 from steersman.engine.row_groups import GroupedBest
+from steersman.engine.totals_digest import NO_NODE, DigestedTotals, factors_of, is_followed, sum_of
 from steersman.framework.columns import ClusterFilterKernel, ClusterScoreKernel, Depends, FilterKernel, Normalize
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
 from steersman.kept import Kept
@@ -54,6 +55,17 @@ SIGNATURE_TOTALS = Kept(
     bound="one for each signature",
     twin="a `Signature` made anew from the same columns",
     is_inline=True,
+)
+
+
+DIGEST_OF_TOTALS = Kept(
+    name="digest of totals",
+    attributes=("RowTotals._digest_sum",),
+    holds="the sum that is the digest of the totals, where attempts are recorded",
+    key="one for each signature",
+    stamps="never: follows every total that changes; made anew with the column of totals",
+    bound="one for each signature",
+    twin="`totals_digest.digest_of`",
 )
 
 
@@ -118,10 +130,22 @@ class RowTotals:
         self.grouped: GroupedBest | None = None
         #: The scores that are normalised over the feasible rows; None: there are none.
         self.addition: RelativeScores | None = None
+        #: The sum that is the digest of the totals, with the factor of each row; None: nobody has asked since `total` was made.
+        self._digest_sum: int | None = None
+        self._digest_factors: Sequence[int] = ()
         #: Positions of the logs at which the combined columns were exact.
         self._position = -1
         self._node_position = -1
         self._combine_all()
+
+    def digested(self, row: int) -> DigestedTotals:
+        """The digest of the totals, and that of one row. From the first time on the digest follows single totals."""
+        if self._digest_sum is None:
+            if not is_followed(self.total):
+                return DigestedTotals.of(self.total, row)
+            self._digest_factors = factors_of(len(self.total)).cells
+            self._digest_sum = sum_of(self.total)
+        return DigestedTotals(f"{self._digest_sum:x}", self._total_cell[row])
 
     def made_anew(self) -> RowTotals:
         """Totals of the same kernels, combined from their columns as these are now: the twin of what is kept here."""
@@ -268,6 +292,7 @@ class RowTotals:
             score += self.addition.values[rows]
         before = self.total[rows]
         self.total[rows] = score
+        self._digest_sum = None
         if self.best is not None and not self.best.move_rows(rows, before, score):
             self.best = None
 
@@ -289,6 +314,8 @@ class RowTotals:
             total[row] = score
             if self.best is not None:
                 self.best.move(row, before, score)
+            if self._digest_sum is not None:
+                self._digest_sum += self._digest_factors[row] * (max(score, NO_NODE) - max(before, NO_NODE))
         return flipped and addition is not None
 
     def _combine_all(self) -> None:
@@ -352,4 +379,4 @@ class RowTotals:
         if self.addition is not None:
             self.total += self.addition.values
         self._total_cell = self.total.data
-        self.best = None
+        self.best = self._digest_sum = None

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from steersman.engine.best_rows import BestRows, MaskedBest, rows_of_greatest
 from steersman.engine.row_totals import RowTotals, Totals
+from steersman.engine.totals_digest import DigestedTotals
 from steersman.framework.columns import ClusterFilterKernel, Feasible
 from steersman.framework.nodes_view import BoolColumn
 
@@ -127,6 +128,23 @@ class Signature:
             if found is not None:
                 return found
         return self._best_as_of_now()
+
+    @property
+    def has_totals_in_run(self) -> bool:
+        """Whether the totals by which `best_in_run` ranks rows are those that are kept, and nothing is laid on top."""
+        kept = self.kept
+        return not kept.active_cluster_scores and (kept.addition is None or not kept.filters_asked_every_cycle)
+
+    def digested(self, row: int) -> DigestedTotals | None:
+        """The totals by which the rows were last ranked, of which this one was chosen; None: they never were."""
+        ranked = self.ranked
+        if ranked is None:
+            return None
+        return self.digested_in_run(row) if ranked is self.kept.total else DigestedTotals.of(ranked, row)
+
+    def digested_in_run(self, row: int) -> DigestedTotals:
+        """The totals by which `best_in_run` has ranked the rows, of which this one was chosen, where it has such totals."""
+        return self.kept.digested(row)
 
     def best_of_all(self) -> tuple[Sequence[int] | NDArray[np.intp], int]:
         """The rows with the greatest total of all that are feasible; and how many are feasible."""

@@ -13,9 +13,10 @@ from steersman.engine.best_rows import BEST_ROWS, MASKED_BEST_ROWS
 from steersman.engine.columnar import ROW_NAMES, ColumnarEngine
 from steersman.engine.columns import FRAGMENT_COLUMNS, RELATIVE_SCORES
 from steersman.engine.row_groups import ROW_GROUPS
-from steersman.engine.row_totals import SIGNATURE_TOTALS, TERM_REJECTIONS
+from steersman.engine.row_totals import DIGEST_OF_TOTALS, SIGNATURE_TOTALS, TERM_REJECTIONS
 from steersman.engine.sampling import SEARCH_ORDER
 from steersman.engine.signature import Signature
+from steersman.engine.totals_digest import digest_of
 from steersman.framework.nodes_view import ALL_ROWS, AnyIntColumn
 from steersman.kept import TwinChecks
 from steersman.state.invariants import expect, place_of
@@ -40,7 +41,9 @@ def _validate_columns(engine: ColumnarEngine) -> None:
         _expect_rows(table, place, "answer", column.values, np.asarray(column.kernel.rows(ALL_ROWS)))
 
 
-@ENGINE_CHECKS.of(SIGNATURE_TOTALS, TERM_REJECTIONS, RELATIVE_SCORES, BEST_ROWS, MASKED_BEST_ROWS, ROW_GROUPS)
+@ENGINE_CHECKS.of(
+    SIGNATURE_TOTALS, TERM_REJECTIONS, RELATIVE_SCORES, BEST_ROWS, MASKED_BEST_ROWS, ROW_GROUPS, DIGEST_OF_TOTALS
+)
 def _validate_signatures(engine: ColumnarEngine) -> None:
     for number, entry in enumerate(engine.signatures.entries()):
         if isinstance(entry.signature, Signature):
@@ -54,6 +57,7 @@ def _validate_signature(table: NodeTable, place: str, signature: Signature) -> N
     _expect_rows(table, place, "penalty", kept.penalty, made.penalty)
     _expect_rows(table, place, "total", kept.total, made.total)
     expect(place, "number of rows that pass local filters", kept.count, made.count)
+    expect(place, "digest of totals", signature.digested_in_run(0).digest, digest_of(kept.total))
     expected, expected_count = twin.best_of_all()
     expect(place, "number of feasible rows", count, expected_count)
     if expected_count:

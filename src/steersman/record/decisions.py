@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from steersman.assembly import AttemptObserver
 from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.engine.evaluation import Evaluation
+from steersman.engine.totals_digest import DigestedTotals
 from steersman.explain import Outcome
 from steersman.framework.pod_info import PodInfo
 from steersman.graph_copy import copied_attributes, no_value
 from steersman.preemption import PreemptionReport
 from steersman.queue import QueuedPodInfo
 from steersman.record.frames import BindingBody, DecisionBody, Frame, FrameKind, encoded
-from steersman.record.score_digest import DigestedScores, ScoreDigests, TakeScores
 
 Tell = Callable[[DecisionBody | BindingBody], None]
 
@@ -23,11 +23,10 @@ Tell = Callable[[DecisionBody | BindingBody], None]
 class DecisionObserver(AttemptObserver):
     """Tells every decision and binding of a scheduler. The copy of a fork is silent."""
 
-    def __init__(self, now: Callable[[], float], tell: Tell, take_scores: TakeScores | None = None) -> None:
-        """`now` is the time of a decision, as Unix time. Without `take_scores`, digests are taken at once."""
+    def __init__(self, now: Callable[[], float], tell: Tell) -> None:
+        """`now` is the time of a decision, as Unix time."""
         self._now: Callable[[], float] | None = now
         self._tell: Tell | None = tell
-        self._take_scores = take_scores or ScoreDigests().of
         #: The last evaluation, and the pod that it is about.
         self._evaluation: Evaluation | None = None
         self._evaluated: PodInfo | None = None
@@ -41,10 +40,17 @@ class DecisionObserver(AttemptObserver):
         if self._tell is None or self._now is None or isinstance(decision, Postponed):
             return
         self._last = decision
-        scores = None
+        totals = None
         if evaluation is not None and isinstance(decision, Scheduled) and self._evaluated is decision.pod:
-            scores = self._take_scores(evaluation, decision.choice.node)
-        self._tell(decision_body(decision, self._now(), queued.attempts, scores))
+            totals = evaluation.digested_totals(decision.choice.node)
+        self._tell(decision_body(decision, self._now(), queued.attempts, totals))
+
+    def placed(
+        self, queued: Sequence[QueuedPodInfo], decisions: Sequence[Scheduled], totals: Sequence[DigestedTotals | None]
+    ) -> None:
+        if self._tell is not None and self._now is not None:
+            for pod, decision, digested in zip(queued, decisions, totals, strict=True):
+                self._tell(decision_body(decision, self._now(), pod.attempts, digested))
 
     def failed(self, queued: QueuedPodInfo, decision: Unschedulable | Failed) -> None:
         if self._tell is not None and decision is not self._last:  # what was told already
@@ -56,7 +62,7 @@ class DecisionObserver(AttemptObserver):
 
 
 def decision_body(
-    decision: Scheduled | Unschedulable | Failed | Dropped, at: float, attempt: int, scores: DigestedScores | None
+    decision: Scheduled | Unschedulable | Failed | Dropped, at: float, attempt: int, totals: DigestedTotals | None
 ) -> DecisionBody:
     """The decision as it is recorded."""
     pod = decision.pod
@@ -72,8 +78,8 @@ def decision_body(
             choice.ties,
             decision.feasible_nodes,
             attempt=attempt,
-            total=None if scores is None else scores.total,
-            digest="" if scores is None else scores.digest,
+            total=None if totals is None else totals.total,
+            digest="" if totals is None else totals.digest,
         )
     if isinstance(decision, Unschedulable):
         plugins = decision.diagnosis.unschedulable_plugins | decision.diagnosis.pending_plugins
@@ -94,10 +100,10 @@ def decision_body(
     return DecisionBody(pod.key, pod.uid, pod.scheduler_name, outcome, at, message=message, attempt=attempt)
 
 
-def decision_frame(body: DecisionBody | BindingBody, time: float) -> Frame:
+def decision_frame(body: DecisionBody | BindingBody, time: float, number: int = -1) -> Frame:
     """A decision or a binding, to be found by its pod, its nodes and its victims."""
     kind = FrameKind.DECISION if isinstance(body, DecisionBody) else FrameKind.BINDING
-    return encoded(kind, time, body, subjects_of(body))
+    return encoded(kind, time, body, subjects_of(body), number)
 
 
 def subjects_of(body: DecisionBody | BindingBody) -> tuple[str, ...]:

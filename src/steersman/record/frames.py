@@ -8,22 +8,28 @@ from `WATCH_EVENT` on are read from `STIMULI`; docs/record.md says how these are
 
 from __future__ import annotations
 
+import math
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from enum import IntEnum, StrEnum
-from typing import Annotated, Any, Final, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, NamedTuple, Self, TypeAlias
 
 import msgspec
 
 from steersman.assembly.stimuli import Stimulus
+from steersman.cycle.decision import Scheduled
+from steersman.engine.totals_digest import DigestedTotals
+from steersman.explain import Outcome
 from steersman.observe.decisions import DecisionRecord
 
 SIMULATED: Final = "simulate"
 LIVE: Final = "run"
 SANDBOX: Final = "sandbox"
 """Hosts of schedulers, in a record."""
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Grows when a frame or a block is read differently."""
+READ_FORMATS: Final = (2, 3)
+"""Of these, the first has no frames of replicas."""
 LONGEST_BODY: Final = 64 << 20
 MOST_SUBJECTS: Final = 255
 FIRST_TIME, LAST_TIME = -62135596800.0, 253402300799.0
@@ -51,6 +57,8 @@ class FrameKind(IntEnum):
     """The end of a binding cycle: the pod is bound, or that failed."""
     END = 7
     """The record was closed in good order."""
+    PLACED = 8
+    """Replicas that were placed together: decisions and bindings, many at once (`placed`)."""
 
     STIMULI = 16
     """Stimuli of a live cluster's scheduler, many at once, and what came of them (`live_items`)."""
@@ -80,19 +88,23 @@ class Frame(NamedTuple):
     body: bytes
     #: Counts all frames of a record from 0; given by the writer.
     number: int = -1
+    #: Hashes of the names that a frame of many things is about, for the index of its block; and the time of the last of these
+    #: things. Neither is in the frame itself.
+    name_hashes: Collection[int] = ()
+    until: float = -math.inf
 
 
 class FrameError(ValueError):
     """Bytes that are no frames, or a frame that cannot be written."""
 
 
-def packed(frame: Frame) -> bytes:
-    """The bytes of a frame. Raises `FrameError` for one that is too large."""
+def packed_head(frame: Frame) -> bytes:
+    """The bytes of a frame up to its body. Raises `FrameError` for one that is too large."""
     if len(frame.body) > LONGEST_BODY:
         raise FrameError(f"a frame of {len(frame.body)} bytes is too large for a record")
-    names = [name.encode(errors="replace")[:_LONGEST_NAME] for name in frame.subjects[:MOST_SUBJECTS]]
-    content = b"".join([*(_NAME.pack(len(name)) + name for name in names), frame.body])
-    return _HEAD.pack(len(content), frame.kind, len(names), frame.time) + content
+    encoded_names = [name.encode(errors="replace")[:_LONGEST_NAME] for name in frame.subjects[:MOST_SUBJECTS]]
+    names = b"".join([_NAME.pack(len(name)) + name for name in encoded_names])
+    return _HEAD.pack(len(names) + len(frame.body), frame.kind, len(encoded_names), frame.time) + names
 
 
 def unpacked(data: bytes, first_number: int) -> Iterator[Frame]:
@@ -210,11 +222,39 @@ class DecisionBody(DecisionRecord, frozen=True, gc=False):
     attempt: int = 0
     #: The weighted total of the chosen node; None: fewer than two nodes fitted, and nothing was scored.
     total: int | None = None
-    #: Of the totals of all nodes that fitted (`score_digest`); "" where nothing was scored.
+    #: Of the totals of all nodes that fitted (`engine.totals_digest`); "" where nothing was scored.
     digest: str = ""
     #: The node on which room is made for the pod, and the pods that have to go for it.
     nominated_node: str = ""
     victims: tuple[str, ...] = ()
+
+
+class PlacedPod(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The decision on a pod that got a node, in short: what differs from one pod to the next."""
+
+    pod: str
+    uid: str
+    node: str
+    ties: int
+    feasible_nodes: int
+    attempt: int
+    total: int | None = None
+    digest: str = ""
+
+    @classmethod
+    def of(cls, decision: Scheduled, attempt: int, totals: DigestedTotals | None) -> Self:
+        pod, choice = decision.pod, decision.choice
+        if totals is None:
+            return cls(pod.key, pod.uid, choice.node, choice.ties, decision.feasible_nodes, attempt)
+        return cls(
+            pod.key, pod.uid, choice.node, choice.ties, decision.feasible_nodes, attempt, totals.total, totals.digest
+        )
+
+    def decision(self, profile: str, at: float) -> DecisionBody:
+        """The decision in full."""
+        node = (self.node, self.ties, self.feasible_nodes)
+        scores = (self.attempt, self.total, self.digest)
+        return DecisionBody(self.pod, self.uid, profile, Outcome.SCHEDULED, at, *node, "", (), *scores)
 
 
 class BindingBody(_Body, frozen=True, gc=False):
@@ -312,6 +352,8 @@ class AnswerBody(_Body, frozen=True):
     error: RaisedError | None = None
 
 
-def encoded(kind: FrameKind, time: float, body: msgspec.Struct, subjects: Iterable[str] = ()) -> Frame:
+def encoded(
+    kind: FrameKind, time: float, body: msgspec.Struct, subjects: Iterable[str] = (), number: int = -1
+) -> Frame:
     """A frame with this body."""
-    return Frame(kind, time, tuple(subjects), msgspec.json.encode(body))
+    return Frame(kind, time, tuple(subjects), msgspec.json.encode(body), number)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stimuli of a live scheduler as the scheduling loop notes them, and as a record has them: many of them in one frame.
 
-A stimulus is a few parts of one long list, which becomes an array of JSON as it is. The scheduling loop does no more than
-append to it; the thread of `live_log` hands thousands of parts to the encoder at once, and the reader makes single frames of
-them (`expanded`).
+A stimulus is a few parts of a list, which becomes an array of JSON as it is. The scheduling loop appends to it, and hands some
+hundred parts to the encoder at once, while they are still in the processor's cache; so nothing but bytes waits to be written.
+The reader makes single frames of them (`expanded`).
 
     "CHANGED" or "DELETED", time, kind, key, object             an object was told; as the line of a watch in brackets: [line]
     "EXPECTED", time, kind, number                              a list came
@@ -12,8 +12,9 @@ them (`expanded`).
     "end", time, call, error or null                            a call that no task waits for has ended
 
 What came of it follows in order: numbers are readings of the clock; a body of its own follows each `"decision"`, `"binding"`
-and `"answer"`; an answer that is the number of its call alone was nothing. `"told"`, call, change, kind, key, object is an
-object that was told in the middle of a call, which has changed it at once.
+and `"answer"`; an answer that is the number of its call alone was nothing. Most decisions and bindings are shorter: `"placed"`,
+profile, [pod, uid, node, …] and `"bound"`, pod, uid, node. `"told"`, call, change, kind, key, object is an object that was told
+in the middle of a call, which has changed it at once.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import msgspec
 from steersman import api
 from steersman.api import codec
 from steersman.framework.watching import is_custom
-from steersman.record.decisions import subjects_of
+from steersman.record.decisions import decision_frame, subjects_of
 from steersman.record.frames import (
     BindingBody,
     DecisionBody,
@@ -37,10 +38,10 @@ from steersman.record.frames import (
     FrameError,
     FrameKind,
     Moment,
+    PlacedPod,
     WatchedChange,
     WatchEventBody,
 )
-from steersman.record.score_digest import NotedColumn, ScoreDigests
 from steersman.record.segments import name_hash
 from steersman.record.steps import subject_of
 
@@ -52,6 +53,8 @@ STEP: Final = "step"
 END: Final = "end"
 DECISION: Final = "decision"
 BINDING: Final = "binding"
+PLACED: Final = "placed"
+BOUND: Final = "bound"
 ANSWER: Final = "answer"
 TOLD: Final = "told"
 
@@ -68,15 +71,14 @@ _LENGTHS: Final = {
     END: 4,
     DECISION: 2,
     BINDING: 2,
+    PLACED: 3,
+    BOUND: 4,
     ANSWER: 2,
     TOLD: 6,
 }
 """How many parts belong together, by the name that they begin with."""
 _STIMULI: Final = frozenset({CHANGED, DELETED, EXPECTED, TICK, STEP, END})
-_MOST_PARTS: Final = 1 << 16
-"""More of them go into several frames."""
 _POD_HASH: Final = name_hash("pod/")
-_NODE_HASH: Final = name_hash("node/")
 
 
 class SegmentItem(NamedTuple):
@@ -94,9 +96,6 @@ def kind_text(kind: type[api.Object]) -> str:
     return f"{kind.API_VERSION}/{kind.KIND}"
 
 
-_POD: Final = kind_text(api.Pod)
-
-
 def object_frame(obj: api.Object, time: float) -> Frame:
     """An object of a snapshot."""
     return Frame(FrameKind.OBJECT, time, (subject_of(obj),), codec.encode(obj))
@@ -106,14 +105,14 @@ def object_frame(obj: api.Object, time: float) -> Frame:
 
 
 class NotedParts:
-    """Parts of stimuli that wait to be written. The scheduling loop appends, and says up to where stimuli are complete; the
-    thread of the log reads up to there, and removes nothing: so neither waits for the other."""
+    """Parts of stimuli that wait to be written. The scheduling loop appends, and says up to where stimuli are complete. Whoever
+    takes them holds the lock of the log: the loop when many have come together, the thread when they have waited for long."""
 
-    __slots__ = ("columns", "complete", "nodes", "objects", "others", "parts", "pods", "taken", "text_bytes")
+    __slots__ = ("complete", "nodes", "objects", "others", "parts", "pods", "taken", "text_bytes")
 
     def __init__(self) -> None:
         self.parts: list[Any] = []
-        #: So many parts are of complete stimuli, and so many bytes are texts of objects and columns of totals.
+        #: So many parts are of complete stimuli, and so many bytes are texts of objects.
         self.complete = self.text_bytes = 0
         #: The objects that the stimuli are about: keys of pods, names of nodes, and names of others with their kinds.
         self.pods: set[str] = set()
@@ -121,60 +120,31 @@ class NotedParts:
         self.others: set[str] = set()
         #: Where objects are whose text was not known.
         self.objects: deque[int] = deque()
-        #: Decisions whose digests have yet to be taken, with where they are.
-        self.columns: deque[tuple[int, DecisionBody, NotedColumn]] = deque()
-        #: Written by the thread alone: so many parts were taken.
+        #: So many parts were taken.
         self.taken = 0
 
-    def add_object(self, kind: str, key: str, *, has_text: bool) -> None:
-        """The last part is an object of that kind and key, or its text."""
-        if kind is _POD:
-            self.pods.add(key)
-        else:
-            self.others.add(_subject_prefix(kind) + key)
-        if not has_text:
-            self.objects.append(len(self.parts) - 1)
-
-    def add_column(self, body: DecisionBody, column: NotedColumn) -> None:
-        """The last part is a decision, which was made by these totals."""
-        self.columns.append((len(self.parts) - 1, body, column))
-        self.text_bytes += len(column.totals)
-
-    def take(self, digests: ScoreDigests) -> list[Any]:
-        """The parts of stimuli that were completed since the last time, or as many as go into one frame."""
-        taken, parts, complete = self.taken, self.parts, self.complete
-        if complete - taken > _MOST_PARTS:
-            begins = (at for at in range(taken + _MOST_PARTS, complete) if _begins_stimulus(parts, at))
-            complete = next(begins, complete)
-        found = parts[taken:complete]
+    def frame(self) -> Frame | None:
+        """Takes the stimuli that were completed since the last time, as one frame; None: none were."""
+        taken, complete = self.taken, self.complete
+        if taken == complete:
+            return None
+        self.taken = complete
+        parts = self.parts[taken:complete]
         while self.objects and self.objects[0] < complete:
             at = self.objects.popleft() - taken
-            found[at] = msgspec.Raw(codec.encode(found[at]))
-        self._fill_in(complete, digests)
-        self.taken = complete
-        return found
+            parts[at] = msgspec.Raw(codec.encode(parts[at]))
+        last = next(at for at in reversed(range(len(parts))) if _begins_stimulus(parts, at))
+        body = msgspec.json.encode(parts)
+        return Frame(FrameKind.STIMULI, parts[1], (), body, name_hashes=self._name_hashes(), until=parts[last + 1])
 
-    def _fill_in(self, complete: int, digests: ScoreDigests) -> None:
-        """Gives the decisions up to there what their columns say. Nobody else has them."""
-        noted = []
-        while self.columns and self.columns[0][0] < complete:
-            noted.append(self.columns.popleft())
-        for (_, body, _), scores in zip(noted, digests.of_columns([column for _, _, column in noted]), strict=True):
-            msgspec.structs.force_setattr(body, "digest", scores.digest)
-            msgspec.structs.force_setattr(body, "total", scores.total)
-
-    def name_hashes(self) -> set[int]:
+    def _name_hashes(self) -> set[int]:
         """Hashes of the objects' names, for the index of a block."""
-        found = {crc32(key.encode(errors="replace"), _POD_HASH) for key in self.pods.copy()}
-        found.update(crc32(name.encode(errors="replace"), _NODE_HASH) for name in self.nodes.copy())
-        found.update(map(name_hash, self.others.copy()))
+        pods, nodes, others = self.pods, self.nodes, self.others
+        self.pods, self.nodes, self.others = set(), set(), set()
+        found = {crc32(key.encode(errors="replace"), _POD_HASH) for key in pods}
+        found.update([_node_hash(name) for name in nodes])
+        found.update(map(name_hash, others))
         return found
-
-
-def stimuli_frame(parts: list[Any]) -> tuple[Frame, float]:
-    """The frame of some stimuli, and the time of the last of them."""
-    last = next(at for at in reversed(range(len(parts))) if _begins_stimulus(parts, at))
-    return Frame(FrameKind.STIMULI, parts[1], (), msgspec.json.encode(parts)), parts[last + 1]
 
 
 def _begins_stimulus(parts: list[Any], at: int) -> bool:
@@ -183,8 +153,13 @@ def _begins_stimulus(parts: list[Any], at: int) -> bool:
     return isinstance(part, str) and part in _STIMULI and parts[at + 1].__class__ is float
 
 
+@lru_cache(maxsize=1 << 14)
+def _node_hash(name: str) -> int:
+    return name_hash(f"node/{name}")
+
+
 @lru_cache(maxsize=256)
-def _subject_prefix(kind: str) -> str:
+def subject_prefix(kind: str) -> str:
     """The beginning of the names of a kind's objects: `pod/`."""
     return f"{kind.rpartition('/')[2].lower()}/"
 
@@ -288,7 +263,7 @@ def _object_text(told: bytes) -> bytes:
 
 
 def _subject(kind: bytes, key: bytes) -> str:
-    return _subject_prefix(msgspec.json.decode(kind, type=str)) + msgspec.json.decode(key, type=str)
+    return subject_prefix(msgspec.json.decode(kind, type=str)) + msgspec.json.decode(key, type=str)
 
 
 def _result(name: str, parts: list[msgspec.Raw], time: float, number: int) -> Frame:
@@ -300,6 +275,12 @@ def _result(name: str, parts: list[msgspec.Raw], time: float, number: int) -> Fr
     if name == BINDING:
         binding = msgspec.json.decode(parts[0], type=BindingBody)
         return Frame(FrameKind.BINDING, time, subjects_of(binding), bytes(parts[0]), number)
+    if name == PLACED:
+        placed = msgspec.json.decode(parts[1], type=PlacedPod)
+        return decision_frame(placed.decision(msgspec.json.decode(parts[0], type=str), time), time, number)
+    if name == BOUND:
+        pod, uid, node = (msgspec.json.decode(part, type=str) for part in parts)
+        return decision_frame(BindingBody(pod, uid, node), time, number)
     if name == TOLD:
         call, change, kind, key, obj = map(bytes, parts)
         told = b'{"call":%b,"type":%b,"kind":%b,"object":%b}' % (call, change, kind, obj)

@@ -1,40 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """The log of a record of a live scheduler: nobody ever waits for it.
 
-    scheduling loop ─ appends ─► noted parts ─► thread: frames, blocks ─► segments
+    scheduling loop ─ appends ─► noted parts ─► frames, blocks ─► thread ─► segments
 
-The scheduling loop appends to a list, and looks at one flag. The thread makes frames of what it finds, writes a block when a
-second has passed or much has come together, and syncs it. A disk that fails, or cannot keep up, ends the segment: what is noted
-meanwhile is dropped, which is told and counted, and recording goes on, in a new segment with a new snapshot, when it can.
+The scheduling loop appends to a list, looks at one flag, and packs the list when some dozens of kilobytes have come together.
+They are in the processor's cache then, and stay there for whatever comes next: what waits for the disk are a hundred bytes per
+pod. The thread writes a block when a second has passed or much has come together, and syncs it; what the loop has left in its
+list for so long it packs by itself. A disk that fails, or cannot keep up, ends the segment: what is noted meanwhile is dropped,
+which is told and counted, and recording goes on, in a new segment with a new snapshot, when it can.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
 from steersman import api
 from steersman.errors import InputError
 from steersman.record.frames import Frame
-from steersman.record.live_items import NotedParts, SegmentItem, object_frame, stimuli_frame
-from steersman.record.score_digest import ScoreDigests
-from steersman.record.segments import Limits, SegmentWriter
+from steersman.record.live_items import NotedParts, SegmentItem, object_frame
+from steersman.record.segments import BlockBuilder, Limits, SegmentWriter
 
 logger = logging.getLogger(__name__)
 
-TURN_SECONDS: Final = 0.2
-"""How often the thread looks for what was noted."""
 WRITE_SECONDS: Final = 0.7
-"""A block is written when so long has passed since the last one: with a turn, less than a second."""
+"""A block is written when so long has passed since the last one: with the writing, less than a second."""
+FRAME_PARTS: Final = 512
+FRAME_BYTES: Final = 1 << 16
+"""The scheduling loop makes a frame of so many parts, or when their texts have so many bytes: they are in a cache still."""
 BLOCK_BYTES: Final = 1 << 20
-MOST_LEFT: Final = 256
-"""So many lists, of a mebibyte of texts each, are kept for a disk that does not keep up."""
+MOST_LEFT_BYTES: Final = 256 << 20
+"""So much is kept for a disk that does not keep up."""
 RETRY_SECONDS: Final = 30.0
 """After a failure the disk is tried again after so long."""
 TOO_SLOW: Final = "the disk does not keep up"
@@ -54,31 +55,9 @@ class LogObserver(Protocol):
         """Recording goes on."""
 
 
-class _Batch:
-    """Frames of stimuli that are written as one block."""
-
-    def __init__(self) -> None:
-        self.frames: list[Frame] = []
-        self.name_hashes: set[int] = set()
-        #: The time of the last stimulus.
-        self.until = -math.inf
-        self.size = 0
-
-    def add(self, noted: NotedParts, digests: ScoreDigests) -> bool:
-        """Takes what is complete; False: nothing is."""
-        parts = noted.take(digests)
-        if not parts:
-            return False
-        frame, self.until = stimuli_frame(parts)
-        self.frames.append(frame)
-        self.size += len(frame.body)
-        self.name_hashes |= noted.name_hashes()
-        return True
-
-
 class LiveLog:
     """Writes the record in a directory, in a thread of its own. `next_parts` and `begin_segment` belong to the scheduling
-    loop."""
+    loop, and to whoever has the lock."""
 
     def __init__(
         self, directory: Path, limits: Limits, observer: LogObserver, now: Callable[[], float] = time.monotonic
@@ -101,11 +80,17 @@ class LiveLog:
         self.wants_segment = False
         #: Nothing is noted. Set by either side; only the thread ends it.
         self.is_paused = False
+        #: Who takes or replaces what was noted has this lock. The scheduling loop never waits for it.
+        self.lock = threading.Lock()
         #: What the scheduling loop appends to, and what it has left behind.
         self._noted = NotedParts()
-        self._left: deque[NotedParts | SegmentItem] = deque()
-        self._batch = _Batch()
-        self._digests = ScoreDigests()
+        self._block = BlockBuilder()
+        self._left: deque[BlockBuilder | SegmentItem] = deque()
+        self._left_bytes = 0
+        #: Why something could not be packed; None: all could.
+        self._broken: Exception | None = None
+        #: Whether something was written since the last sync.
+        self._is_unsynced = False
         self._written_at = now()
         self._retry_at = 0.0
         #: After a failure: everything is dropped until a segment begins.
@@ -124,10 +109,11 @@ class LiveLog:
 
     def next_parts(self) -> NotedParts:
         """The list in which is noted from now on. Pauses if too much waits already."""
-        self._left.append(self._noted)
-        if self._noted.text_bytes >= BLOCK_BYTES:
+        self._pack()
+        if self._block.raw_bytes >= BLOCK_BYTES:
+            self._leave_block()
             self._wake.set()
-        if len(self._left) > MOST_LEFT:
+        if self._left_bytes > MOST_LEFT_BYTES:
             self.is_paused = self.wants_attention = True
         self._noted = NotedParts()
         return self._noted
@@ -135,9 +121,28 @@ class LiveLog:
     def begin_segment(self, segment: SegmentItem) -> NotedParts:
         """The list in which is noted from now on, for a new segment."""
         self.wants_segment = self.is_paused = False
-        self._left += (self._noted, segment)
+        self._pack()
+        self._leave_block()
+        self._left.append(segment)
         self._noted = NotedParts()
         return self._noted
+
+    def _pack(self) -> None:
+        """Packs what was noted. What cannot be packed interrupts the record, and nothing else."""
+        try:
+            frame = self._noted.frame()
+            if frame is not None:
+                self._block.add(frame)
+        except Exception as error:
+            self._broken = error
+            self._wake.set()
+
+    def _leave_block(self) -> None:
+        """Leaves what was packed to the thread."""
+        if len(self._block):
+            self._left.append(self._block)
+            self._left_bytes += self._block.raw_bytes
+            self._block = BlockBuilder()
 
     def close(self, last: Frame | None = None) -> None:
         """Writes what is left, and ends the thread."""
@@ -153,7 +158,7 @@ class LiveLog:
     def _work(self) -> None:
         is_closing = False
         while not is_closing:
-            self._wake.wait(TURN_SECONDS)
+            self._wake.wait(max(0.0, self._written_at + WRITE_SECONDS - self._now()))
             self._wake.clear()
             is_closing = self._closing.is_set()
             try:
@@ -165,59 +170,51 @@ class LiveLog:
                 self._fail(f"{type(error).__name__}: {error}")
 
     def _turn(self, is_closing: bool) -> None:
+        is_due = is_closing or self._now() - self._written_at >= WRITE_SECONDS
+        left = self._take_left(takes_all=is_due)
+        broken, self._broken = self._broken, None
+        if broken is not None:
+            raise broken
         if self._writer is None:
-            self._left.clear()
-            self._noted.take(self._digests)
+            self._written_at = self._now()
             self._try_again()
             return
-        self._take_noted()
-        if is_closing or self._now() - self._written_at >= WRITE_SECONDS:
-            self._write(syncs=True)
+        for item in left:
+            if isinstance(item, SegmentItem):
+                self._begin_segment(item)
+            elif not self._is_interrupted:
+                self._write(item)
+        if is_due:
+            if is_closing and self._last is not None:
+                last = BlockBuilder()
+                last.add(self._last)
+                self._write(last)
+            if self._is_unsynced:
+                self._writer.sync()
+            self._is_unsynced, self._written_at = False, self._now()
             if is_closing:
-                self._write_frames([] if self._last is None else [self._last], syncs=True)
                 self._writer.close()
         if self.is_paused and not self._left and not self.wants_segment:
             self._note_overflow()
 
-    def _take_noted(self) -> None:
-        """Takes what was left behind, and what is complete of the list that the scheduling loop appends to. That one is asked
-        for first: it may be left behind meanwhile, and must not be taken before those that were left before it."""
-        noted, left = self._noted, self._left
-        while left:
-            item = left.popleft()
-            if isinstance(item, SegmentItem):
-                self._begin_segment(item)
-            else:
-                self._take_parts(item)
-        self._take_parts(noted)
-        if noted.taken:
-            self.wants_attention = True  # so that what was taken does not stay in memory
+    def _take_left(self, *, takes_all: bool) -> Sequence[BlockBuilder | SegmentItem]:
+        """Takes what was left behind; all: also what is packed, and what is complete in the list that the scheduling loop
+        appends to."""
+        with self.lock:
+            if takes_all:
+                self._pack()
+                self._leave_block()
+            if self._noted.taken:
+                self.wants_attention = True  # so that what was taken does not stay in memory
+            left, self._left, self._left_bytes = self._left, deque(), 0
+        return left
 
-    def _take_parts(self, noted: NotedParts) -> None:
-        if self._is_interrupted:
-            noted.take(self._digests)
-            return
-        while self._batch.add(noted, self._digests):
-            if self._batch.size >= BLOCK_BYTES:
-                self._write(syncs=False)
-
-    def _write(self, *, syncs: bool) -> None:
-        batch, self._batch = self._batch, _Batch()
-        if batch.frames:
-            self._write_frames(batch.frames, batch.name_hashes, batch.until, syncs=syncs)
-        elif syncs:
-            self._written_at = self._now()
-
-    def _write_frames(
-        self, frames: Sequence[Frame], hashes: Iterable[int] = (), until: float = -math.inf, *, syncs: bool
-    ) -> None:
+    def _write(self, block: BlockBuilder) -> None:
         writer = self._writer
         assert writer is not None
         before = writer.size
-        writer.write(frames, hashes, until)
-        if syncs:
-            writer.sync()
-            self._written_at = self._now()
+        writer.write_block(block)
+        self._is_unsynced = True
         self._observer.wrote(writer.size - before)
         self._snapshot_end = self._snapshot_end or writer.size
         is_old = self._now() - self._began_at >= self._limits.segment_seconds
@@ -227,17 +224,16 @@ class LiveLog:
     def _begin_segment(self, segment: SegmentItem) -> None:
         writer = self._writer
         assert writer is not None
-        if writer.has_blocks or self._batch.frames:
-            self._write(syncs=True)
+        if writer.has_blocks:
             writer.rotate()
         if segment.is_after_gap or self._is_interrupted:
             writer.next_number += 1  # by this a reader knows that something is missing
             self._is_interrupted = False
             self._observer.resumed()
         self._snapshot_end, self._began_at = 0, self._now()
-        for frames in _blocks(segment):
+        for block in _blocks(segment):
             self._snapshot_end = 0
-            self._write_frames(frames, syncs=False)
+            self._write(block)
             time.sleep(0)  # the scheduling loop has its turn
 
     # -- failures ------------------------------------------------------------------------------------------------------
@@ -249,8 +245,8 @@ class LiveLog:
 
     def _fail(self, reason: str) -> None:
         self.is_paused = self.wants_attention = self._is_interrupted = True
+        self._written_at = self._now()
         writer, self._writer = self._writer, None
-        self._batch = _Batch()
         self._retry_at = self._now() + RETRY_SECONDS
         if writer is not None:
             self._observer.failed(reason)
@@ -267,15 +263,13 @@ class LiveLog:
         self.wants_segment = self.wants_attention = True
 
 
-def _blocks(segment: SegmentItem) -> Iterator[list[Frame]]:
+def _blocks(segment: SegmentItem) -> Iterator[BlockBuilder]:
     """The frames that a segment begins with, in blocks that a reader takes: objects may be large."""
-    frames: list[Frame] = []
-    size = 0
+    block = BlockBuilder()
     for part in segment.frames:
-        frames.append(object_frame(part, segment.time) if isinstance(part, api.Object) else part)
-        size += len(frames[-1].body)
-        if len(frames) >= _OBJECTS_AT_ONCE or size >= BLOCK_BYTES:
-            yield frames
-            frames, size = [], 0
-    if frames:
-        yield frames
+        block.add(object_frame(part, segment.time) if isinstance(part, api.Object) else part)
+        if len(block) >= _OBJECTS_AT_ONCE or block.raw_bytes >= BLOCK_BYTES:
+            yield block
+            block = BlockBuilder()
+    if len(block):
+        yield block

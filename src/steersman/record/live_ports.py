@@ -40,17 +40,18 @@ class RecordedClock:
     """The clock of the scheduler: what it shows is noted while the scheduler is at work."""
 
     def __init__(self, clock: Clock, recorder: LiveRecorder) -> None:
-        self._clock = clock
+        self._now = clock.now
+        self._monotonic = clock.monotonic
         self._recorder = recorder
 
     def now(self) -> float:
-        reading = self._clock.now()
+        reading = self._now()
         if self._recorder.is_inside:
             self._recorder.note_time(reading)
         return reading
 
     def monotonic(self) -> float:
-        reading = self._clock.monotonic()
+        reading = self._monotonic()
         if self._recorder.is_inside:
             self._recorder.note_time(reading)
         return reading
@@ -87,6 +88,7 @@ class RecordedSink:
         self._sink = sink
         self._changed = sink.changed
         self._texts = texts
+        self._watched_last = texts.watched_last
         self._recorder = recorder
 
     def expect(self, kind: type[api.Object], count: int) -> None:
@@ -97,7 +99,12 @@ class RecordedSink:
             self._recorder.end()
 
     def changed(self, obj: api.Object) -> None:
-        self._tell(WatchedChange.CHANGED, obj, self._changed)
+        watched = self._watched_last.get(obj.__class__)
+        if watched is not None and watched[0] is obj and not self._recorder.is_open:  # the line of a watch, as most are
+            line = watched[1]
+            self._recorder.tell("CHANGED", obj, self._changed, (msgspec.Raw(line),), len(line))
+        else:
+            self._tell(WatchedChange.CHANGED, obj, self._changed)
 
     def deleted(self, obj: api.Object) -> None:
         self._tell(WatchedChange.DELETED, obj, self._sink.deleted)
@@ -232,11 +239,14 @@ class RecordedBeginner(RecordedWriter):
     def begin_bind(self, pod: PodInfo, node_name: str, on_end: Callable[[SteersmanError | None], None]) -> bool:
         recorder = self._recorder
         call = recorder.next_call()
+        was_inside, recorder.is_inside = recorder.is_inside, False
         try:
-            has_begun = self._outside(self._beginner.begin_bind, pod, node_name, partial(self._ended, call, on_end))
+            has_begun = self._beginner.begin_bind(pod, node_name, partial(self._ended, call, on_end))
         except Exception as error:
             recorder.answered_with(answers.raised(call, error))
             raise
+        finally:
+            recorder.is_inside = was_inside
         if not has_begun:
             recorder.answered_with(AnswerBody(call, NOT_BEGUN))
         return has_begun
@@ -248,8 +258,7 @@ class RecordedBeginner(RecordedWriter):
         if recorder.is_open:  # a stimulus is not interrupted by another one
             asyncio.get_running_loop().call_soon(self._ended, call, on_end, failure)
             return
-        error = None if failure is None else answers.raised_error(failure)
-        recorder.call_ended(call, error, partial(on_end, failure))
+        recorder.call_ended(call, on_end, failure)
 
     async def resume_bind(self, pod: PodInfo, node_name: str, failed: SteersmanError) -> Status | None:
         return await self._ask(self._beginner.resume_bind(pod, node_name, failed), answers.plain)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -20,9 +20,12 @@ from steersman import api
 from steersman.assembly import Scheduler
 from steersman.assembly.stimuli import Stimulus
 from steersman.clock import Clock
-from steersman.engine.evaluation import Evaluation
+from steersman.cycle.decision import Decision, Scheduled
+from steersman.errors import SteersmanError
 from steersman.framework.ports import Spawn
-from steersman.record.decisions import DecisionObserver
+from steersman.queue import QueuedPodInfo
+from steersman.record.answers import raised_error
+from steersman.record.decisions import DecisionObserver, subjects_of
 from steersman.record.frames import (
     AnswerBody,
     BindingBody,
@@ -30,39 +33,38 @@ from steersman.record.frames import (
     EndBody,
     Frame,
     FrameKind,
-    RaisedError,
+    PlacedPod,
     RunBody,
     SnapshotBody,
     StepCause,
-    WatchedChange,
     encoded,
 )
 from steersman.record.live_items import (
     ANSWER,
     BINDING,
+    BOUND,
     DECISION,
     END,
     EXPECTED,
+    PLACED,
     STEP,
     TICK,
     TOLD,
     NotedParts,
     SegmentItem,
     kind_text,
+    subject_prefix,
 )
-from steersman.record.live_log import BLOCK_BYTES, LiveLog
+from steersman.record.live_log import FRAME_BYTES, FRAME_PARTS, LiveLog
 from steersman.record.reader import SNAPSHOT_SUBJECT
 from steersman.record.recorded_work import RecordedWork
-from steersman.record.score_digest import DigestedScores, NotedColumn
+from steersman.record.steps import subject_of
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 NotedText: TypeAlias = tuple[msgspec.Raw] | msgspec.Raw
 """The text of an object as it came from the API server: in the line of a watch, `[line]`, or by itself."""
-
-
-DIGESTED_LATER: Final = DigestedScores("", 0)
 
 
 class LiveRecorder:
@@ -84,9 +86,9 @@ class LiveRecorder:
         self.is_open = False
         self._tasks = self._calls = 0
         self._decisions = 0
-        #: The totals of the attempt that is under way.
-        self._column: NotedColumn | None = None
         self._is_in_gap = False
+        #: By kind, how a record names it, the beginning of its objects' names ("" for pods), and whether it is in namespaces.
+        self._kinds: dict[type[api.Object], tuple[str, str, bool]] = {}
         self._objects: Callable[[], Sequence[api.Object]] = tuple
         begins = SegmentItem(self._now(), self._snapshot(begins=True), is_after_gap=False)
         self._note_in(log.begin_segment(begins))
@@ -94,7 +96,7 @@ class LiveRecorder:
     def observe(self, scheduler: Scheduler, objects: Callable[[], Sequence[api.Object]]) -> None:
         """From now on the decisions of the scheduler are recorded, and the objects that it knows are in snapshots."""
         self._objects = objects
-        scheduler.observe(DecisionObserver(lambda: self.time, self._note_decision, self._note_scores))
+        scheduler.observe(PlacementObserver(self))
 
     def _now(self) -> float:
         return self._epoch + self._monotonic()
@@ -111,42 +113,46 @@ class LiveRecorder:
 
     def tell(
         self,
-        change: WatchedChange,
+        change: str,
         obj: api.Object,
         tell: Callable[[api.Object], None],
         text: NotedText | None = None,
         size: int = 0,
     ) -> None:
-        """Has the scheduler be told of an object. `size`: so many bytes has its text."""
+        """Has the scheduler be told of an object. `size`: so many bytes has its text. Most stimuli come here."""
         if self._log.wants_attention:
             self._attend()
-        meta = obj.metadata
-        kind, key = (
-            kind_text(obj.__class__),
-            f"{meta.namespace or 'default'}/{meta.name}" if obj.NAMESPACED else meta.name,
-        )
-        noted, self.time = self._noted, self._epoch + self._monotonic()
-        noted.parts += (change, self.time, kind, key, text or obj)
-        noted.add_object(kind, key, has_text=text is not None)
+        noted, meta = self._noted, obj.metadata
+        kind, prefix, is_namespaced = self._kinds.get(obj.__class__) or self._add_kind(obj.__class__)
+        key = f"{meta.namespace or 'default'}/{meta.name}" if is_namespaced else meta.name
+        self.time = time = self._epoch + self._monotonic()
+        noted.parts += (change, time, kind, key, text or obj)
+        if prefix:
+            noted.others.add(prefix + key)
+        else:
+            noted.pods.add(key)
+        if text is None:
+            noted.objects.append(len(noted.parts) - 1)
         noted.text_bytes += size
-        if noted.text_bytes >= BLOCK_BYTES:
-            self._log.wants_attention = True
         self.is_inside = self.is_open = True
         try:
             tell(obj)
         finally:
-            self.is_inside = self.is_open = False
-            noted.complete = len(noted.parts)
+            self.end()
 
-    def tell_meanwhile(self, change: WatchedChange, obj: api.Object, tell: Callable[[api.Object], None]) -> None:
+    def _add_kind(self, kind: type[api.Object]) -> tuple[str, str, bool]:
+        text = kind_text(kind)
+        found = text, "" if kind is api.Pod else subject_prefix(text), kind.NAMESPACED
+        self._kinds[kind] = found
+        return found
+
+    def tell_meanwhile(self, change: str, obj: api.Object, tell: Callable[[api.Object], None]) -> None:
         """Has the scheduler be told of an object in the middle of a stimulus, which a call to the outside has interrupted."""
-        meta = obj.metadata
-        kind, key = (
-            kind_text(obj.__class__),
-            f"{meta.namespace or 'default'}/{meta.name}" if obj.NAMESPACED else meta.name,
-        )
-        self._parts += (TOLD, self._calls, change, kind, key, obj)
-        self._noted.add_object(kind, key, has_text=False)
+        kind, subject = kind_text(obj.__class__), subject_of(obj)
+        noted = self._noted
+        noted.parts += (TOLD, self._calls, change, kind, subject.partition("/")[2], obj)
+        noted.others.add(subject)
+        noted.objects.append(len(noted.parts) - 1)
         was_inside, self.is_inside = self.is_inside, True
         try:
             tell(obj)
@@ -161,11 +167,13 @@ class LiveRecorder:
         """A coroutine of the scheduler is about to go on; `end` follows."""
         self._begin(STEP, task, cause)
 
-    def call_ended(self, call: int, error: RaisedError | None, on_end: Callable[[], None]) -> None:
+    def call_ended(
+        self, call: int, on_end: Callable[[SteersmanError | None], None], failure: SteersmanError | None
+    ) -> None:
         """Has the scheduler be told how a call ended that no task waits for."""
-        self._begin(END, call, error)
+        self._begin(END, call, None if failure is None else raised_error(failure))
         try:
-            on_end()
+            on_end(failure)
         finally:
             self.end()
 
@@ -179,7 +187,10 @@ class LiveRecorder:
     def end(self) -> None:
         """The scheduler has done what the present stimulus made it do."""
         self.is_inside = self.is_open = False
-        self._noted.complete = len(self._parts)
+        noted = self._noted
+        noted.complete = complete = len(noted.parts)
+        if complete > FRAME_PARTS or noted.text_bytes > FRAME_BYTES:
+            self._log.wants_attention = True
 
     # -- what comes of them --------------------------------------------------------------------------------------------
 
@@ -202,30 +213,26 @@ class LiveRecorder:
     def answered_with(self, answer: AnswerBody) -> None:
         self._parts += (ANSWER, answer)
 
-    def _note_scores(self, evaluation: Evaluation, node: str) -> DigestedScores | None:
-        """Copies the totals of the attempt that is about to be told: their digest is for the thread that writes."""
-        ranked = evaluation.ranked_totals(node)
-        if ranked is None:
-            return None
-        totals, row = ranked
-        self._column = NotedColumn(totals.tobytes(), totals.itemsize, row)
-        return DIGESTED_LATER
-
-    def _note_decision(self, body: DecisionBody | BindingBody) -> None:
+    def note_placed(self, placed: PlacedPod, profile: str) -> None:
+        """A pod has got a node."""
         noted = self._noted
-        noted.pods.add(body.pod)
-        noted.nodes.add(body.node)
-        if isinstance(body, BindingBody):
-            self._parts += (BINDING, body)
-            return
+        noted.parts += (PLACED, profile, placed)
+        noted.pods.add(placed.pod)
+        noted.nodes.add(placed.node)
         self._decisions += 1
-        self._parts += (DECISION, body)
-        column, self._column = self._column, None
-        if column is not None:
-            noted.add_column(body, column)
-        if body.nominated_node:
-            noted.nodes.add(body.nominated_node)
-            noted.pods.update(body.victims)
+
+    def note_bound(self, pod: str, uid: str, node: str) -> None:
+        """A pod is bound."""
+        noted = self._noted
+        noted.parts += (BOUND, pod, uid, node)
+        noted.pods.add(pod)
+        noted.nodes.add(node)
+
+    def note_decision(self, body: DecisionBody | BindingBody) -> None:
+        """A pod has not got a node, or is not bound."""
+        self._parts += (BINDING if isinstance(body, BindingBody) else DECISION, body)
+        self._noted.others.update(subjects_of(body))
+        self._decisions += isinstance(body, DecisionBody)
 
     # -- coroutines ----------------------------------------------------------------------------------------------------
 
@@ -261,18 +268,27 @@ class LiveRecorder:
     # -- segments ------------------------------------------------------------------------------------------------------
 
     def _attend(self) -> None:
+        """Does what the log wants, unless its thread is at it: then the next stimulus looks again."""
         log = self._log
-        log.wants_attention = False  # first: what the thread wants meanwhile is looked at the next time
+        if not log.lock.acquire(blocking=False):
+            return
+        try:
+            log.wants_attention = False  # first: what the thread wants meanwhile is looked at the next time
+            self._note_in(self._next_parts())
+        finally:
+            log.lock.release()
+
+    def _next_parts(self) -> NotedParts:
+        log = self._log
         if log.wants_segment:
             gap = "nothing was recorded for a while" if self._is_in_gap else ""
-            snapshot = self._snapshot(gap=gap)
-            self._note_in(log.begin_segment(SegmentItem(self._now(), snapshot, self._is_in_gap)))
+            segment = SegmentItem(self._now(), self._snapshot(gap=gap), self._is_in_gap)
             self._is_in_gap = False
-        elif log.is_paused:
+            return log.begin_segment(segment)
+        if log.is_paused:
             log.wants_attention = self._is_in_gap = True
-            self._note_in(NotedParts())  # which nobody writes
-        else:
-            self._note_in(log.next_parts())
+            return NotedParts()  # which nobody writes
+        return log.next_parts()
 
     def _snapshot(self, *, begins: bool = False, gap: str = "") -> list[Frame | api.Object]:
         now, objects = self._now(), self._objects()
@@ -286,3 +302,24 @@ class LiveRecorder:
     def close(self) -> None:
         """Ends the record in good order."""
         self._log.close(encoded(FrameKind.END, self._now(), EndBody(self._decisions)))
+
+
+class PlacementObserver(DecisionObserver):
+    """Tells a recorder what becomes of pods. Placements, which are most of it, have a short way."""
+
+    def __init__(self, recorder: LiveRecorder) -> None:
+        super().__init__(lambda: recorder.time, recorder.note_decision)
+        self._recorder = recorder
+
+    def decided(self, queued: QueuedPodInfo, decision: Decision) -> None:
+        evaluation = self._evaluation
+        if not isinstance(decision, Scheduled) or evaluation is None or self._evaluated is not decision.pod:
+            super().decided(queued, decision)
+            return
+        self._evaluation, self._last = None, decision
+        placed = PlacedPod.of(decision, queued.attempts, evaluation.digested_totals(decision.choice.node))
+        self._recorder.note_placed(placed, decision.pod.scheduler_name)
+
+    def bound(self, decision: Scheduled) -> None:
+        pod = decision.pod
+        self._recorder.note_bound(pod.key, pod.uid, decision.choice.node)

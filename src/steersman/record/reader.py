@@ -16,8 +16,9 @@ from typing import BinaryIO, NamedTuple
 import msgspec
 
 from steersman.errors import InputError
-from steersman.record.frames import FORMAT, Frame, FrameError, FrameKind, SnapshotBody
+from steersman.record.frames import READ_FORMATS, Frame, FrameError, FrameKind, SnapshotBody
 from steersman.record.live_items import expanded
+from steersman.record.placed import expanded_replicas
 from steersman.record.segments import BlockHead, Damage, read_frames, read_head, read_header, segment_files
 
 
@@ -147,6 +148,8 @@ class RecordReader:
 
 
 def _single_frames(frame: Frame) -> Iterable[Frame]:
+    if frame.kind == FrameKind.PLACED:
+        return expanded_replicas(frame)
     return expanded(frame) if frame.kind == FrameKind.STIMULI else (frame,)
 
 
@@ -160,7 +163,7 @@ def snapshot_of(frame: Frame, directory: Path) -> SnapshotBody:
         body = msgspec.json.decode(frame.body, type=SnapshotBody)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"holds a snapshot that cannot be read: {error}", file=str(directory)) from error
-    if body.format != FORMAT:
-        hint = f"this version of Steersman reads format {FORMAT}"
+    if body.format not in READ_FORMATS:
+        hint = f"this version of Steersman reads the formats {', '.join(map(str, READ_FORMATS))}"
         raise InputError("is of another format", file=str(directory), field="format", value=body.format, hint=hint)
     return body

@@ -32,7 +32,7 @@ from zlib import crc32
 import msgspec
 
 from steersman.errors import InputError
-from steersman.record.frames import LONGEST_BODY, Frame, FrameError, packed, unpacked
+from steersman.record.frames import LONGEST_BODY, Frame, FrameError, packed_head, unpacked
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -42,7 +42,14 @@ else:
 SUFFIX: Final = ".segment"
 MAGIC: Final = b"STEERSM\x01"
 MARKER: Final = b"BLK1"
-LEVEL: Final = 1
+_COMPRESSION: Final[dict[int, int]] = {
+    zstd.CompressionParameter.compression_level: 1,
+    zstd.CompressionParameter.window_log: 18,
+    zstd.CompressionParameter.hash_log: 12,
+}
+"""A small window and a small table stay in the processor's cache beside the scheduler's data, and lose nothing: objects that
+are alike come soon after each other."""
+_COMPRESSED_AT_ONCE: Final = 1 << 16
 MOST_BYTES_OF_A_BLOCK: Final = LONGEST_BODY + (64 << 20)
 """Unpacked, and of each of its parts: what a reader reads at a time."""
 MOST_FRAMES_OF_A_BLOCK: Final = 1 << 16
@@ -121,17 +128,49 @@ def segment_header(number: int) -> bytes:
     return header + _checksum(header)
 
 
-def block(frames: Sequence[Frame], first_number: int, hashes: Iterable[int] = (), until: float = -math.inf) -> bytes:
-    """The bytes of a block of at least one frame. The index has these hashes of names as well as those of the frames' names;
-    `until` is the latest time of what is in the frames, if it is later than their own."""
-    raw = b"".join(map(packed, frames))
-    payload = zstd.compress(raw, level=LEVEL)
-    all_hashes = sorted({*hashes, *(name_hash(name) for frame in frames for name in frame.subjects)})
-    index = struct.pack(f"<{len(all_hashes)}I", *all_hashes)
-    times = [*(frame.time for frame in frames), max(until, frames[0].time)]
-    lengths = (len(index), len(payload), len(raw), len(frames), first_number)
-    head = _HEAD.pack(MARKER, *lengths, min(times), max(times), _checksum(payload))
-    return head + _checksum(head + index) + index + payload
+class BlockBuilder:
+    """A block that is packed as its frames come: what waits to be written is compressed. Of whoever writes, or has a lock."""
+
+    def __init__(self) -> None:
+        self._compressor = zstd.ZstdCompressor(options=_COMPRESSION)
+        self._raw = bytearray()
+        self._packed: list[bytes] = []
+        self._frames = 0
+        self._first, self._last = math.inf, -math.inf
+        self._hashes: set[int] = set()
+        #: So many bytes the frames have before they are compressed.
+        self.raw_bytes = 0
+
+    def add(self, frame: Frame) -> None:
+        """Appends a frame. Raises `FrameError` for one that is too large."""
+        head = packed_head(frame)
+        self._raw += head
+        self._raw += frame.body
+        self.raw_bytes += len(head) + len(frame.body)
+        if len(self._raw) >= _COMPRESSED_AT_ONCE:
+            self._compress()
+        self._frames += 1
+        self._first, self._last = min(self._first, frame.time), max(self._last, frame.time, frame.until)
+        self._hashes.update(frame.name_hashes)
+        if frame.subjects:
+            self._hashes.update(map(name_hash, frame.subjects))
+
+    def _compress(self) -> None:
+        self._packed.append(self._compressor.compress(self._raw))
+        self._raw = bytearray()
+
+    def __len__(self) -> int:
+        """Number of frames."""
+        return self._frames
+
+    def finished(self, first_number: int) -> bytes:
+        """The bytes of the block, which has at least one frame and gets no more."""
+        self._compress()
+        payload = b"".join((*self._packed, self._compressor.flush()))
+        index = struct.pack(f"<{len(self._hashes)}I", *sorted(self._hashes))
+        lengths = (len(index), len(payload), self.raw_bytes, self._frames, first_number)
+        head = _HEAD.pack(MARKER, *lengths, self._first, self._last, _checksum(payload))
+        return head + _checksum(head + index) + index + payload
 
 
 def read_header(file: BinaryIO) -> int:
@@ -272,11 +311,18 @@ class SegmentWriter:
         """Whether there is anything in the present segment."""
         return self.size > _HEADER.size + _CHECKSUM
 
-    def write(self, frames: Sequence[Frame], hashes: Iterable[int] = (), until: float = -math.inf) -> None:
-        """Appends a block; see `block`."""
+    def write(self, frames: Sequence[Frame]) -> None:
+        """Appends a block of these frames."""
         if frames:
-            self._write(block(frames, self.next_number, hashes, until))
-            self.next_number += len(frames)
+            block = BlockBuilder()
+            for frame in frames:
+                block.add(frame)
+            self.write_block(block)
+
+    def write_block(self, block: BlockBuilder) -> None:
+        """Appends a block, which has at least one frame."""
+        self._write(block.finished(self.next_number))
+        self.next_number += len(block)
 
     def _write(self, data: bytes) -> None:
         view = memoryview(data)

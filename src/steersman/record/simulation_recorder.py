@@ -19,7 +19,7 @@ import msgspec
 
 from steersman.errors import InputError
 from steersman.kubelets.policy import POLICY_KIND, POLICY_VERSION
-from steersman.record.decisions import DecisionObserver, decision_frame
+from steersman.record.decisions import decision_frame
 from steersman.record.frames import (
     BindingBody,
     DecisionBody,
@@ -31,6 +31,7 @@ from steersman.record.frames import (
     encoded,
 )
 from steersman.record.log import RecordLog
+from steersman.record.placed import PlacedReplicas, ReplicaObserver
 from steersman.record.reader import SNAPSHOT_SUBJECT
 from steersman.record.recorded_setup import run_body
 from steersman.record.segments import Limits, new_directory
@@ -53,7 +54,7 @@ class SimulationRecorder:
         self._decisions = simulation.decisions
         self._log = RecordLog(directory, self._snapshot, limits)
         simulation.journal.on_step = self._note_steps
-        simulation.observe(DecisionObserver(self._now, self._note_decision))
+        simulation.observe(ReplicaObserver(self._now, self._note_decision, self._note_replicas))
 
     def _now(self) -> float:
         return self._setup.start + self._simulation.now
@@ -68,6 +69,10 @@ class SimulationRecorder:
     def _note_decision(self, body: DecisionBody | BindingBody) -> None:
         self._log.append([decision_frame(body, self._now())])
         self._decisions += isinstance(body, DecisionBody)
+
+    def _note_replicas(self, placed: PlacedReplicas) -> None:
+        self._log.append([placed.frame(self._now())])
+        self._decisions += len(placed)
 
     def _note_steps(self) -> None:
         for step in self._simulation.journal.steps[len(self._step_times) :]:

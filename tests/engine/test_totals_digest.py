@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Digests of totals: of a column, and of one that follows single totals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from steersman.engine.totals_digest import digest_of
+
+Totals = NDArray[np.int32]
+ROWS = 40
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_a_total_that_differs_is_noticed_and_what_stands_in_rows_without_a_node_is_not(kind: type[np.int32]) -> None:
+    def digest(*totals: int) -> str:
+        return digest_of(np.array(totals, kind))
+
+    assert digest(5, 7, -3) == digest(5, 7, -9000)
+    assert digest(5, 7, -3) != digest(5, 8, -3)
+    assert digest(5, 7) != digest(7, 5)
+
+
+def test_digests_are_those_of_earlier_versions() -> None:
+    """Records outlive versions: these numbers were written by the first one."""
+    assert digest_of(np.array([500, -1, 7], np.int32)) == "a4f4c04"
+    assert digest_of(np.array([500, -1, 7], np.int64)) == "c4a7d8eedc850899"
