@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m benchmarks.recording [--rounds N] [--pods N] [--nodes N]`: what recording costs, see the package's text."""
+"""`python -m benchmarks.recording [--simulate] [--rounds N] [--pods N] [--nodes N]`: what recording costs, see the package's
+text."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from typing import Any, Final
 
 from benchmarks.race.records import recorded_bytes
 from benchmarks.race.workloads import node, pod_manifest
+from benchmarks.recording.simulated import simulated_rounds
 from benchmarks.recording.stub_server import StubCluster, served
 
 CONFIG: Final = """
@@ -50,6 +52,9 @@ class Cost:
 def main() -> None:
     options = _options()
     with tempfile.TemporaryDirectory(prefix="steersman-recording-") as folder:
+        if options.simulate:
+            print("\n".join(_simulated(options, Path(folder))))
+            return
         costs = asyncio.run(_rounds(options, Path(folder)))
         print("\n".join(_summary(costs)))
         print(recorded_bytes(Path(folder) / RECORDED / "record"))
@@ -214,8 +219,26 @@ def _summary(costs: dict[str, list[Cost]]) -> Iterator[str]:
         )
 
 
+def _simulated(options: argparse.Namespace, folder: Path) -> Iterator[str]:
+    costs = []
+    for plain, recorded in simulated_rounds(options.rounds, options.pods, options.nodes, folder):
+        costs.append((plain, recorded))
+        print(
+            f"round {len(costs)}: {plain:.1f} µs of CPU per pod without a record, {recorded:.1f} with", file=sys.stderr
+        )
+    without, with_record = zip(*costs, strict=True)
+    ratio = statistics.median(recorded / plain for plain, recorded in costs)
+    yield (
+        f"CPU time per pod: {statistics.median(without):.1f} µs (least {min(without):.1f}) without, "
+        f"{statistics.median(with_record):.1f} µs (least {min(with_record):.1f}) with a record; "
+        f"ratio in the median round {ratio:.3f}, of the least {min(with_record) / min(without):.3f}"
+    )
+    yield recorded_bytes(folder / "record")
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.recording")
+    parser.add_argument("--simulate", action="store_true", help="of simulations, instead of `steersman run`")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--pods", type=int, default=2000, help="in a round, of each scheduler")
     parser.add_argument("--nodes", type=int, default=1000)

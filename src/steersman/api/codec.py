@@ -102,8 +102,12 @@ def convert_object(data: Any, custom: Iterable[type[Object]] = ()) -> Object:
 
 def encode(obj: Object) -> bytes:
     """Typed → JSON, with `apiVersion` and `kind`."""
-    body = msgspec.json.encode(obj)
-    header = f'{{"apiVersion":"{obj.API_VERSION}","kind":"{obj.KIND}"'.encode()
+    return with_kind(obj.API_VERSION, obj.KIND, msgspec.json.encode(obj))
+
+
+def with_kind(api_version: str, kind: str, body: bytes) -> bytes:
+    """The JSON of an object, with `apiVersion` and `kind` before the rest."""
+    header = f'{{"apiVersion":"{api_version}","kind":"{kind}"'.encode()
     return header + (b"}" if body == b"{}" else b"," + body[1:])
 
 

@@ -29,7 +29,7 @@ SANDBOX: Final = "sandbox"
 FORMAT: Final = 3
 """Grows when a frame or a block is read differently."""
 READ_FORMATS: Final = (2, 3)
-"""Of these, the first has no frames of replicas."""
+"""Of these, the first has no frames of replicas or of many objects."""
 LONGEST_BODY: Final = 64 << 20
 MOST_SUBJECTS: Final = 255
 FIRST_TIME, LAST_TIME = -62135596800.0, 253402300799.0
@@ -59,6 +59,8 @@ class FrameKind(IntEnum):
     """The record was closed in good order."""
     PLACED = 8
     """Replicas that were placed together: decisions and bindings, many at once (`placed`)."""
+    OBJECTS = 9
+    """Objects of one kind that the next step gives to a simulation, many at once (`given_objects`)."""
 
     STIMULI = 16
     """Stimuli of a live cluster's scheduler, many at once, and what came of them (`live_items`)."""

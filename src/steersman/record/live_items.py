@@ -42,8 +42,8 @@ from steersman.record.frames import (
     WatchedChange,
     WatchEventBody,
 )
+from steersman.record.given_objects import subject_of
 from steersman.record.segments import name_hash
-from steersman.record.steps import subject_of
 
 CHANGED: Final = WatchedChange.CHANGED
 DELETED: Final = WatchedChange.DELETED

@@ -39,6 +39,7 @@ from steersman.record.frames import (
     StepCause,
     encoded,
 )
+from steersman.record.given_objects import subject_of
 from steersman.record.live_items import (
     ANSWER,
     BINDING,
@@ -58,7 +59,6 @@ from steersman.record.live_items import (
 from steersman.record.live_log import FRAME_BYTES, FRAME_PARTS, LiveLog
 from steersman.record.reader import SNAPSHOT_SUBJECT
 from steersman.record.recorded_work import RecordedWork
-from steersman.record.steps import subject_of
 
 logger = logging.getLogger(__name__)
 

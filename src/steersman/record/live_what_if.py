@@ -33,11 +33,12 @@ from steersman.record.frames import (
     WatchEventBody,
 )
 from steersman.record.live_items import kind_text, snapshot_object, told_object
-from steersman.record.live_replay import RecordedStimulus, ReplayedAnswers, ReplayedWriter, ReplayErrors, stimuli
+from steersman.record.live_replay import RecordedStimulus, ReplayErrors, stimuli
 from steersman.record.reader import RecordReader, snapshot_of
 from steersman.record.recorded_run import body_of
 from steersman.record.recorded_setup import PluginConsent, scheduler_options
 from steersman.record.replay_loop import ReplayLoop, closed_unless_made
+from steersman.record.replayed_ports import ReplayedAnswers, ReplayedWriter
 from steersman.rng import SeededRng
 from steersman.runtime.profile import Profile
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 import msgspec
 
 from steersman.errors import InputError
 from steersman.record.frames import READ_FORMATS, Frame, FrameError, FrameKind, SnapshotBody
+from steersman.record.given_objects import expanded_objects
 from steersman.record.live_items import expanded
 from steersman.record.placed import expanded_replicas
 from steersman.record.segments import BlockHead, Damage, read_frames, read_head, read_header, segment_files
@@ -147,10 +148,17 @@ class RecordReader:
         self.problems.append(Problem(ProblemKind.MISSING, str(path), head.offset, message))
 
 
+_EXPANDERS: Final[dict[int, Callable[[Frame], Iterable[Frame]]]] = {
+    FrameKind.STIMULI: expanded,
+    FrameKind.PLACED: expanded_replicas,
+    FrameKind.OBJECTS: expanded_objects,
+}
+"""Frames of many things, which are read as frames of each."""
+
+
 def _single_frames(frame: Frame) -> Iterable[Frame]:
-    if frame.kind == FrameKind.PLACED:
-        return expanded_replicas(frame)
-    return expanded(frame) if frame.kind == FrameKind.STIMULI else (frame,)
+    expand = _EXPANDERS.get(frame.kind)
+    return (frame,) if expand is None else expand(frame)
 
 
 SNAPSHOT_SUBJECT = "snapshot"

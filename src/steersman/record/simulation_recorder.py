@@ -79,6 +79,11 @@ class SimulationRecorder:
             self._log.append(frames_of(step, self._now()))
             self._step_times.append(self._now())
 
+    def flush(self) -> None:
+        """Waits until everything so far is on disk. Raises `InputError` if it could not be written."""
+        self._note_steps()
+        self._log.flush()
+
     def close(self) -> None:
         """Ends the record. Raises `InputError` if it could not be written."""
         self._note_steps()

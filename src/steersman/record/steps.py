@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of a simulation as frames, and back: a frame for every object that is given, and one for the step."""
+"""Steps of a simulation as frames, and back: frames of the objects that are given, and one for the step."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from steersman.errors import InputError
 from steersman.framework.watching import is_custom
 from steersman.internal_errors import describe
 from steersman.record.frames import Frame, FrameKind, StepBody, encoded
+from steersman.record.given_objects import object_frames
 from steersman.sim import Simulation
 from steersman.sim.journal import JournaledCall
 from steersman.sim.sources import Gathered, Given
@@ -48,20 +49,9 @@ def frames_of(step: JournaledCall, time: float) -> list[Frame]:
         return [encoded(FrameKind.STEP, time, StepBody(step.method, step.arguments, dict(step.keywords)))]
     gathered, replaces = step.arguments
     assert isinstance(gathered, Gathered)
-    objects = [_object_frame(given.object, time) for given in gathered.objects]
-    body = StepBody(_ADD, (replaces,), {}, len(objects), dict(gathered.skipped), gathered.notes)
-    return [*objects, encoded(FrameKind.STEP, time, body)]
-
-
-def subject_of(obj: api.Object) -> str:
-    """The name by which an object is found in a record."""
-    meta = obj.metadata
-    key = f"{meta.namespace or 'default'}/{meta.name}" if obj.NAMESPACED else meta.name
-    return f"{obj.KIND.lower()}/{key}"
-
-
-def _object_frame(obj: api.Object, time: float) -> Frame:
-    return Frame(FrameKind.OBJECT, time, (subject_of(obj),), codec.encode(obj))
+    body = StepBody(_ADD, (replaces,), {}, len(gathered.objects), dict(gathered.skipped), gathered.notes)
+    given = object_frames((given.object for given in gathered.objects), time)
+    return [*given, encoded(FrameKind.STEP, time, body)]
 
 
 def step_of(frame: Frame, objects: Sequence[Frame], kinds: Collection[type[api.Object]]) -> JournaledCall:
