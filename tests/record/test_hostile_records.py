@@ -19,6 +19,7 @@ from tests.app.running import cluster, running_program
 from tests.client.dispatching import stored
 from tests.client.following import until
 from tests.client.serving import run
+from tests.sim.busy_clusters import busy_cluster
 
 from steersman.app import RecordOptions
 from steersman.errors import InputError, SteersmanError
@@ -33,7 +34,7 @@ from steersman.record import (
     simulation_at,
 )
 from steersman.record import segments as segments_module
-from steersman.record.frames import Frame, FrameError, FrameKind
+from steersman.record.frames import Frame, FrameError, FrameKind, StepBody
 from steersman.record.live_items import MOST_COMMAS, expanded
 from steersman.record.placed import expanded_replicas
 from steersman.record.segments import MARKER, SegmentWriter, segment_files, segment_header
@@ -262,6 +263,22 @@ def test_a_block_of_a_length_that_none_has_is_not_read(tmp_path: Path, lengths: 
     reader = RecordReader(tmp_path)
     assert list(reader.all_frames()) == []
     assert "no block begins here" in str(reader.problems[0])
+
+
+@pytest.mark.parametrize("method", ["run", "advance"])
+def test_a_step_that_goes_on_for_centuries_is_refused(tmp_path: Path, method: str) -> None:
+    simulation = busy_cluster(2)
+    with simulation, record_simulation(simulation, tmp_path / "record"):
+        simulation.run(until=10)
+    frames = [
+        frame._replace(body=msgspec.json.encode(StepBody(method, (1e12,)))) if frame.kind == FrameKind.STEP else frame
+        for frame in _raw_frames(tmp_path / "record")
+    ]
+    writer = SegmentWriter(tmp_path / "changed", Limits())
+    writer.write(frames)
+    writer.close()
+    with pytest.raises(InputError, match=rf"step {method} of the record: until: goes on for more than \d+ seconds"):
+        replay(tmp_path / "changed")
 
 
 def test_a_frame_with_more_replicas_than_any_has_is_not_read() -> None:

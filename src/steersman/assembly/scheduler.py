@@ -249,6 +249,8 @@ class Scheduler:
             pod = self._infos.get(queued.pod)
             if pods and pod.template is not pods[0].template:
                 break
+            if not pods and self._observers.all and not self.cycle.keeps_totals_of(pod):
+                break
             pods.append(pod)
         profile = self.profiles.get(pods[0].scheduler_name) if len(pods) > 1 else None
         if profile is None or profile.pre_bind.of(pods[0]) or not self.binding.binds_at_once(pods[0], profile):

@@ -61,7 +61,7 @@ def _place(
         if changes_terms:
             # New terms may make more of a pod's labels count: the next pod may have another signature.
             entry = engine.signatures.of(pod)
-        if not entry.is_complete:
+        if not entry.is_complete or (digests is not None and not entry.signature.has_totals_in_run):
             break
         best, feasible = entry.signature.best_in_run()
         if not feasible or (digests is not None and not entry.signature.has_totals_in_run):

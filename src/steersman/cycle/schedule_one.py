@@ -148,6 +148,14 @@ class SchedulingCycle:
             return []
         return place_replicas(pods, profile.name, self._engines[profile.name], self._cache, self.rng, digests)
 
+    def keeps_totals_of(self, pod: PodInfo) -> bool:
+        """Whether the totals are kept by which nodes are ranked for the pod, so that `digests` of its replicas can be given."""
+        engine = self._engines.get(pod.scheduler_name)
+        try:
+            return engine is not None and engine.signatures.of(pod).signature.has_totals_in_run
+        except CycleAborted:
+            return False  # a plugin is broken, which `schedule_one` tells
+
     def admit(self, pod: PodInfo) -> Profile | Decision:
         """The profile that the pod is to be scheduled with; a decision where there is nothing to evaluate."""
         profile = self.profiles.get(pod.scheduler_name)

@@ -8,6 +8,7 @@
 | `columns` | answers of one kernel for every row, and scores that are relative to the greatest |
 | `best_rows` | the rows with the greatest total |
 | `row_groups` | the same where cluster kernels treat rows alike: one verdict and one score for each group of rows |
+| `totals_digest` | a number by which totals of all rows are compared, for records |
 | `row_totals` | columns combined: which rows pass what looks at one node, and their weighted totals, kept exact |
 | `signature`, `claim_overlay` | feasible and best rows of pods that all plugins treat alike; what volume claims lay on top |
 | `signatures`, `signature_store` | which signature a pod has, and which are kept |

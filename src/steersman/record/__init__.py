@@ -6,7 +6,8 @@
     segments ─► reader ─► recorded_run ─► replay, history, moment
                    └────► live_comparison ─► live_replay ─► replay_loop
 
-`frames` has what a record is made of, `score_digest` how scores are compared, `steps` what is done to a simulation as frames.
+`frames` has what a record is made of, `steps` what is done to a simulation as frames; frames of many things are in `live_items`
+(stimuli), `placed` (replicas) and `given_objects`. `engine.totals_digest` says how scores are compared.
 docs/record.md describes the format.
 """
 

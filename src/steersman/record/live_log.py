@@ -30,8 +30,8 @@ logger = logging.getLogger(__name__)
 
 WRITE_SECONDS: Final = 0.7
 """A block is written when so long has passed since the last one: with the writing, less than a second."""
-FRAME_PARTS: Final = 512
-FRAME_BYTES: Final = 1 << 16
+FRAME_PARTS: Final = 2048
+FRAME_BYTES: Final = 1 << 17
 """The scheduling loop makes a frame of so many parts, or when their texts have so many bytes: they are in a cache still."""
 BLOCK_BYTES: Final = 1 << 20
 MOST_LEFT_BYTES: Final = 256 << 20

@@ -102,7 +102,7 @@ class RecordedSink:
         watched = self._watched_last.get(obj.__class__)
         if watched is not None and watched[0] is obj and not self._recorder.is_open:  # the line of a watch, as most are
             line = watched[1]
-            self._recorder.tell("CHANGED", obj, self._changed, (msgspec.Raw(line),), len(line))
+            self._recorder.tell("CHANGED", obj, self._changed, _in_brackets(line), len(line))
         else:
             self._tell(WatchedChange.CHANGED, obj, self._changed)
 
@@ -114,10 +114,15 @@ class RecordedSink:
         if self._recorder.is_open:
             self._recorder.tell_meanwhile(change, obj, tell)
         elif watched is not None and watched[0] is obj:
-            self._recorder.tell(change, obj, tell, (msgspec.Raw(watched[1]),), len(watched[1]))
+            self._recorder.tell(change, obj, tell, _in_brackets(watched[1]), len(watched[1]))
         else:
             text = self._texts.take_listed(obj)
             self._recorder.tell(change, obj, tell, text, 0 if text is None else memoryview(text).nbytes)
+
+
+def _in_brackets(line: bytes) -> msgspec.Raw:
+    """The line of a watch, as a record has it."""
+    return msgspec.Raw(b"[%b]" % line)
 
 
 class _Asking:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -63,8 +63,6 @@ from steersman.record.recorded_work import RecordedWork
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-NotedText: TypeAlias = tuple[msgspec.Raw] | msgspec.Raw
-"""The text of an object as it came from the API server: in the line of a watch, `[line]`, or by itself."""
 
 
 class LiveRecorder:
@@ -116,10 +114,11 @@ class LiveRecorder:
         change: str,
         obj: api.Object,
         tell: Callable[[api.Object], None],
-        text: NotedText | None = None,
+        text: msgspec.Raw | None = None,
         size: int = 0,
     ) -> None:
-        """Has the scheduler be told of an object. `size`: so many bytes has its text. Most stimuli come here."""
+        """Has the scheduler be told of an object. Most stimuli come here. `text` is that which came from the API server, by
+        itself or in the line of a watch, `[line]`, and has `size` bytes."""
         if self._log.wants_attention:
             self._attend()
         noted, meta = self._noted, obj.metadata

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -23,6 +23,10 @@ from steersman.sim.sources import Gathered, Given
 _ADD = "_add"
 _DELETE = "_delete"
 _LEAVE_OUT = "leave_out"
+_GOING_ON = frozenset({"run", "advance"})
+"""Steps that say until when time goes on."""
+LONGEST_SECONDS: Final = 10 * 366 * 86_400
+"""Ten years: a record may say anything, and must not keep a replay busy for ever."""
 METHODS = frozenset(
     {
         *("_add", "_delete", "patch", "evict", "crash", "recover", "reboot", "drain", "cordon", "uncordon"),
@@ -85,11 +89,22 @@ def repeat(frame: Frame, objects: Sequence[Frame], simulation: Simulation) -> No
 
 
 def do_again(step: JournaledCall, simulation: Simulation) -> None:
-    """Takes a step of a record. Raises `InputError` if it cannot be taken."""
+    """Takes a step of a record. Raises `InputError` if it cannot be taken, or would go on for longer than any record does."""
+    _require_an_end(step)
     try:
         step.repeat(simulation)
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
         raise InputError(f"cannot be done: {describe(error)}", object=f"step {step.method} of the record") from error
+
+
+def _require_an_end(step: JournaledCall) -> None:
+    if step.method not in _GOING_ON:
+        return
+    until = step.keywords.get("until", step.arguments[0] if step.arguments else None)
+    if isinstance(until, int | float) and not until <= LONGEST_SECONDS:
+        wrong = f"goes on for more than {LONGEST_SECONDS} seconds of simulated time, which no replay does"
+        hint = "the record was changed, or is damaged in a way that its checksums do not tell"
+        raise InputError(wrong, object=f"step {step.method} of the record", field="until", value=until, hint=hint)
 
 
 def _body(frame: Frame) -> StepBody:
