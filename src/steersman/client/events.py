@@ -45,7 +45,7 @@ NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
 QUEUE_LENGTH: Final = 4096
 WORKERS: Final = 2
-"""Events under way at once. Each takes as much of a busy API server as a binding, of which sixteen are under way: with four,
+"""Events under way at once. Each takes as much of a busy API server as a binding, of which many are under way: with four,
 a tenth to a fifth fewer pods were bound per second."""
 BEHIND_BINDINGS_SECONDS: Final = 0.05
 """So long an event waits at least before it is written: the bindings of a burst go first. Writing an event costs us and the
