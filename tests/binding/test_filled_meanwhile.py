@@ -46,6 +46,6 @@ def test_all_get_their_turn_when_many_are_bound_at_once() -> None:
     cluster = Cluster()
     names = [f"p{index}" for index in range(2 * BINDINGS_AT_ONCE)]
     for name in names:
-        cluster.create_pod(name, cpu="10m")
+        cluster.create_pod(name, cpu="100m")
     cluster.settle()
     assert all(cluster.node_of(name) for name in names)
