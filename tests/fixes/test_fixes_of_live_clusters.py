@@ -189,24 +189,43 @@ def test_a_pod_that_would_come_back_with_a_container_of_a_webhook_is_not_moved()
     assert FixKind.MOVE not in {fix.kind for fix in fixes}
 
 
-def test_objects_of_files_beside_a_cluster_are_taken_from_there(tmp_path: Path) -> None:
-    """The server does not know the pod, and has the node whole."""
+def _fixes_beside_a_cluster(tmp_path: Path, *present: Document) -> list[Fix]:
+    """The fixes of a pod of a file, beside a cluster that has a tainted node, whole, and the present objects."""
     file = tmp_path / "pod.json"
     file.write_text(json.dumps(served_pod(tolerations=[])))
     node = a_node("n1").taint("team", "other")
-    simulation = Simulation.load(str(file), node.obj())
-    served = {**codec.to_dict(node.obj()), "extra": "is kept"}
-    asked: list[ObjectName] = []
+    served = [{**codec.to_dict(node.obj()), "extra": "is kept"}, *present]
 
     def source(names: Collection[ObjectName]) -> dict[ObjectName, Document]:
-        asked.extend(names)
-        return {ObjectName("Node", "", "n1"): served}
+        return {name: each for each in served if (name := _name(each)) in names}
 
-    fixes = find_fixes(simulation, "web", source)
-    assert asked == [ObjectName("Node", "", "n1")]
+    return list(find_fixes(Simulation.load(str(file), node.obj()), "web", source))
+
+
+def test_objects_of_files_beside_a_cluster_are_taken_from_there(tmp_path: Path) -> None:
+    fixes = _fixes_beside_a_cluster(tmp_path)
     assert {part for fix in fixes for part in fix.parts} >= {FixKind.TOLERATION, FixKind.NODE_TAINT, FixKind.REQUESTS}
     [manifest] = next(fix for fix in fixes if FixKind.TOLERATION in fix.parts).create
     assert manifest["spec"]["containers"][1]["env"] == CONTAINERS[1]["env"]
+
+
+def test_a_pod_of_a_file_that_the_cluster_does_not_have_is_created_and_not_deleted(tmp_path: Path) -> None:
+    fixes = [fix for fix in _fixes_beside_a_cluster(tmp_path) if FixKind.REQUESTS in fix.parts]
+    assert fixes
+    for fix in fixes:
+        assert fix.delete == ()
+        assert [manifest["kind"] for manifest in fix.create] == ["Pod"]
+        assert all(patch.kind != "Pod" for patch in fix.patches)
+        assert sum("kubectl apply -f -" in command for command in fix.commands) == 1
+        assert not any("replace --force" in command or "delete" in command for command in fix.commands)
+
+
+def test_a_pod_of_a_file_that_the_cluster_has_is_deleted_and_created(tmp_path: Path) -> None:
+    fixes = [fix for fix in _fixes_beside_a_cluster(tmp_path, served_pod()) if FixKind.REQUESTS in fix.parts]
+    assert fixes
+    for fix in fixes:
+        assert [each.name for each in fix.delete] == ["web"]
+        assert [manifest["kind"] for manifest in fix.create] == ["Pod"]
 
 
 def test_fixes_of_objects_that_are_known_in_part_have_no_patch_of_containers() -> None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
-from steersman.fixes.api_rules import CONTROLLER_UID_LABELS, is_written_again, without_generated_fields
+from steersman.fixes.api_rules import CONTROLLER_UID_LABELS, as_new, is_written_again, without_generated_fields
 from steersman.fixes.changes import Change, Document, Renewal, merge_patch, strategic_patch
 from steersman.fixes.fix import FixKind, ObjectName
 
@@ -22,10 +22,14 @@ _RESTARTED: Final = frozenset({"Deployment", "DaemonSet"})
 
 
 def commands(
-    changes: Sequence[Change], edits: Mapping[ObjectName, tuple[Document, Document]], refused: Document | None = None
+    changes: Sequence[Change],
+    edits: Mapping[ObjectName, tuple[Document, Document]],
+    refused: Document | None = None,
+    absent: Collection[ObjectName] = (),
 ) -> Iterator[str]:
     """First what is created, then what is patched, an object once, then what is deleted. Nodes are machines, which no command
-    here can create. `refused` is a pod that is not in the cluster yet, as it is after the changes."""
+    here can create. `refused` is a pod that is not in the cluster yet, as it is after the changes; `absent` are other objects
+    that are not there yet, which are created as they are after them."""
     created = (manifest for change in changes if change.kind is not FixKind.ADD_NODE for manifest in change.create)
     yield from map(_create, created)
     cordoned = dict.fromkeys(change.moves.source for change in changes if change.moves is not None)
@@ -33,12 +37,16 @@ def commands(
     yield from (change.command for change in changes if change.command and change.target is not None)
     for target, (before, after) in edits.items():
         mine = [change for change in changes if change.target == target and not change.command]
-        if mine and after is not refused:
+        if mine and target in absent:
+            yield _create(as_new(after))
+        elif mine and after is not refused:
             yield _patched(target, before, after, {change.kind for change in mine})
     if refused is not None:
         yield _create(refused)
-    yield from (change.command for change in changes if change.delete and change.command)
-    yield from dict.fromkeys(_renewal(each) for change in changes for each in change.renews)
+    gone = (change for change in changes if change.command and any(name not in absent for name in change.delete))
+    yield from (change.command for change in gone)
+    renewals = (each for change in changes for each in change.renews if each.target not in absent)
+    yield from dict.fromkeys(map(_renewal, renewals))
     yield from (f"kubectl uncordon {shlex.quote(node)}" for node in cordoned)
 
 

@@ -81,15 +81,15 @@ def against_input(draft: FixDraft, verifier: Verifier, *, creates_nodes: bool = 
 
 def against_cluster(drafts: Sequence[FixDraft], documents: InputDocuments, source: DocumentSource) -> Iterator[Fix]:
     """The fixes for a live cluster. One about objects that are gone, or are others now, is left out. Objects of files beside
-    the cluster are taken from there."""
+    the cluster are taken from there; those that the cluster does not have yet are created as the fix has them."""
     names = dict.fromkeys(name for draft in drafts for name in draft.objects)
+    present = source(names) if names else {}
     written = {name: documents.original(name) for name in names if documents.is_written(name)}
-    asked = [name for name in names if name not in written]
-    served = {**written, **(source(asked) if asked else {})}
+    served = {**present, **written}
     for draft in drafts:
         try:
             edits = {name: (served[name], after) for name, after in edited(draft.changes, served).items()}
-            yield _for_server(draft, edits, served)
+            yield _for_server(draft, edits, served, written.keys() - present.keys())
         except LookupError:
             continue
 
@@ -105,8 +105,11 @@ def without_partial_patches(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
     )
 
 
-def _for_server(draft: FixDraft, edits: Edits, served: Mapping[ObjectName, Document]) -> Fix:
-    """The fix as an API server takes it: what cannot be changed in place is removed and created again."""
+def _for_server(
+    draft: FixDraft, edits: Edits, served: Mapping[ObjectName, Document], absent: Collection[ObjectName]
+) -> Fix:
+    """The fix as an API server takes it: objects that cannot be changed in place are removed and created again, and those that
+    are `absent` are created."""
     patches: list[ObjectPatch] = []
     delete: list[ObjectDeletion] = []
     create = list(_objects(draft))
@@ -114,20 +117,24 @@ def _for_server(draft: FixDraft, edits: Edits, served: Mapping[ObjectName, Docum
         mine = [change for change in draft.changes if change.target == target]
         if all(change.moves is not None for change in mine):
             continue
-        if is_written_again(target, {change.kind for change in mine}):
+        if target in absent:
+            create.append(as_new(after))
+        elif is_written_again(target, {change.kind for change in mine}):
             delete.append(_deletion(target, orphans=target.kind == "StatefulSet"))
             create.append(as_new(after))
         else:
             patches.append(_patch(target, before, after))
     if not any(each.kind == "Job" for each in delete):  # its pods go with it
-        delete += _deletions(draft)
+        delete += _deletions(draft, absent)
     for renewal in dict.fromkeys(each for change in draft.changes for each in change.renews):
+        if renewal.target in absent or renewal.target in edits:
+            continue
         delete.append(_deletion(renewal.target))
         if renewal.maker is None:
             create.append(as_new(served[renewal.target]))
     return _fix(
         draft,
-        commands(draft.changes, edits),
+        commands(draft.changes, edits, absent=absent),
         patches=tuple(patches),
         delete=tuple(delete),
         create=tuple(create),
@@ -170,8 +177,9 @@ def _machines(draft: FixDraft) -> Iterator[Document]:
     return (each for change in draft.changes if change.kind is FixKind.ADD_NODE for each in change.create)
 
 
-def _deletions(draft: FixDraft) -> Iterator[ObjectDeletion]:
-    return (_deletion(name) for change in draft.changes for name in change.delete)
+def _deletions(draft: FixDraft, absent: Collection[ObjectName] = ()) -> Iterator[ObjectDeletion]:
+    """The objects to remove, without those that are not there."""
+    return (_deletion(name) for change in draft.changes for name in change.delete if name not in absent)
 
 
 def _patch(target: ObjectName, before: Document, after: Document) -> ObjectPatch:
