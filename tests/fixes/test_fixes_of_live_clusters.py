@@ -179,14 +179,25 @@ def test_of_files_the_node_is_created() -> None:
     assert ([manifest["kind"] for manifest in fix.create], fix.new_nodes) == (["Node"], ())
 
 
-def test_a_pod_that_would_come_back_with_a_container_of_a_webhook_is_not_moved() -> None:
+def _fixes_in_a_mesh(proxy_cpu: str) -> list[Fix]:
+    """The fixes of a pod that needs room, where a webhook puts a proxy into the others, which their template lacks."""
     pods = [deepcopy(each) for each in FRAGMENTED if isinstance(each, dict)]
     nodes = [each for each in FRAGMENTED if not isinstance(each, dict)]
     for pod in pods:
         if pod["kind"] == "Pod":
-            pod["spec"]["containers"].append({"name": "injected", "image": "proxy:2"})
-    fixes = live_fixes([*pods, codec.to_dict(a_pod("web", "3").obj())], *nodes)
-    assert FixKind.MOVE not in {fix.kind for fix in fixes}
+            resources = {"requests": {"cpu": proxy_cpu}}
+            pod["spec"]["containers"].append({"name": "proxy", "image": "proxy:2", "resources": resources})
+    return live_fixes([*pods, codec.to_dict(a_pod("web", "3").obj())], *nodes)
+
+
+def test_a_pod_with_a_container_of_a_webhook_is_moved_with_it() -> None:
+    fix = of_kind(_fixes_in_a_mesh("500m"), FixKind.MOVE)
+    assert fix.moves == (PodMove("default", "s2", "n2", "n1"),)
+
+
+def test_a_pod_that_would_fit_nowhere_with_a_container_of_a_webhook_is_not_moved() -> None:
+    """Without the proxies there would be room on the other node."""
+    assert FixKind.MOVE not in {fix.kind for fix in _fixes_in_a_mesh("600m")}
 
 
 def _fixes_beside_a_cluster(tmp_path: Path, *present: Document) -> list[Fix]:

@@ -13,10 +13,11 @@ from __future__ import annotations
 import json
 import shlex
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Final
 
 from steersman import api
+from steersman.api import codec
 from steersman.api.selectors import from_label_selector
 from steersman.controllers.controller import controller_of
 from steersman.errors import InputError
@@ -24,6 +25,8 @@ from steersman.explain import NodeExplanation, Verdict
 from steersman.fixes.changes import Change, Document
 from steersman.fixes.fix import FixKind, ObjectName, PodMove
 from steersman.fixes.host_ports import holders
+from steersman.fixes.injected_fields import InjectedFields
+from steersman.fixes.trial_edits import replace_pod
 from steersman.fixes.verification import Situation, Verifier
 from steersman.framework.pod_resources import pod_requests
 from steersman.ingest.handlers import FINISHED_PHASES
@@ -183,20 +186,38 @@ def moved(verifier: Verifier, situation: Situation, pods: PodSet) -> tuple[Chang
 
 
 def _evicted(trial: Simulation, pods: PodSet) -> list[str] | None:
-    """Evicts the pods, and lets the cluster come to rest: where their successors are; None: one has no node."""
+    """Evicts the pods, and lets the cluster come to rest: where their successors are; None: one has no node, or was placed
+    without containers that a webhook would have put into it."""
     node, places = pods[0].spec.node_name, list[str]()
     trial.cordon(node)
     for pod in pods:
         before = _uids(trial, pod)
         trial.evict(api.key(pod))
+        trial.settle(places=False)
+        for successor in _came(trial, pod, before):
+            _inject(trial, pod, successor)
         trial.advance()
-        came = [each for uid, each in _uids(trial, pod).items() if uid not in before]
+        came = _came(trial, pod, before)
         if len(came) != 1 or not came[0].spec.node_name or _names(pod) - _names(came[0]):
-            return None  # also where a webhook has added containers, which the successor would get as well
+            return None
         places.append(came[0].spec.node_name)
     trial.uncordon(node)
     trial.advance()
     return places
+
+
+def _inject(trial: Simulation, pod: api.Pod, successor: api.Pod) -> None:
+    """Gives the successor of a pod, which has no node yet, what webhooks have put into the pod: they would do so again."""
+    document = codec.to_dict(successor)
+    injected = InjectedFields(pod, document["spec"])
+    if injected and not successor.spec.node_name:
+        injected.add_to(document["spec"])
+        replace_pod(trial, codec.convert(document, api.Pod))
+
+
+def _came(trial: Simulation, pod: api.Pod, before: Container[str]) -> list[api.Pod]:
+    """The pods with the controller of this one that were not there before, by uid."""
+    return [each for uid, each in _uids(trial, pod).items() if uid not in before]
 
 
 def _names(pod: api.Pod) -> set[str]:
