@@ -48,5 +48,6 @@ def test_every_code_of_a_pending_pod_is_tried_here() -> None:
         CauseCode.WAITING,
         CauseCode.TERMINATING,
         CauseCode.NOT_ADMITTED,
+        CauseCode.SUSPENDED,
     }
     assert tried | elsewhere == set(CauseCode)

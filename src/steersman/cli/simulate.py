@@ -188,11 +188,13 @@ def _explained(simulation: Simulation, result: Result, given: Given, unrun: Simu
     pods: tuple[str, ...] = given["explain"]
     if not pods:
         return []
-    from steersman.why import Asked, explain_pod
+    from steersman.sim.object_names import pod_key
+    from steersman.why import Asked, explain_pod, pod_of_suspended_job
 
     served = _served(given) if _is_live(given) else None
     for pod in pods:
-        result.explain(pod)  # refuses a pod that the run is not about
+        if pod_of_suspended_job(simulation, pod_key(pod)) is None:
+            result.explain(pod)  # refuses a pod that the run is not about
     with working("explaining"):
         explained = [explain_pod(simulation, pod, Asked(loaded=unrun, served=served)) for pod in pods]
     if unrun is not None:

@@ -30,7 +30,7 @@ _DETAILS: Final = 4
 
 
 class CauseCode(StrEnum):
-    """What stands in the way, for programs."""
+    """The codes of causes, for programs."""
 
     FITS = "Fits"
     NO_NODES = "NoNodes"
@@ -55,6 +55,7 @@ class CauseCode(StrEnum):
     WAITING = "WaitingOnPermit"
     TERMINATING = "Terminating"
     NOT_ADMITTED = "NotAdmitted"
+    SUSPENDED = "Suspended"
 
 
 _BY_PLUGIN: Final = {
@@ -87,7 +88,7 @@ def code_of_plugin(plugin: str) -> CauseCode:
 
 
 class GroupDetail(msgspec.Struct, frozen=True, rename="camel"):
-    """What a plugin says more exactly of some nodes of a group: which zone of a constraint, which volume, which device."""
+    """A detail that a plugin adds about some nodes of a group: which zone of a constraint, which volume, which device."""
 
     text: str
     count: int
@@ -180,7 +181,7 @@ def _ranked(nodes: Sequence[NodeExplanation]) -> list[list[NodeExplanation]]:
 
 
 def _key(verdict: Verdict) -> tuple[str, ...]:
-    """What nodes of one group share: the resources that are short, the taint, what the pod wants, or the reasons."""
+    """The key that nodes of one group share: the resources that are short, the taint, what the pod wants, or the reasons."""
     if verdict.shortages:
         return (verdict.plugin, *(shortage.resource for shortage in verdict.shortages))
     if verdict.plugin == "TaintToleration":
@@ -257,7 +258,7 @@ def _other(group: NodeGroup) -> str:
 
 
 def _clause(group: NodeGroup, nodes: str) -> str:
-    """What a group of nodes says; `nodes` is its subject."""
+    """The clause of a sentence about a group of nodes; `nodes` is its subject."""
     if group.code in (CauseCode.RESOURCES, CauseCode.FRAGMENTATION, CauseCode.POD_LIMIT):
         return f"{nodes} {'has' if group.count == 1 else 'have'} {group.objection}"
     if not group.plugin:
@@ -351,7 +352,7 @@ def _short(shortage: Shortage) -> str:
 
 
 def _wants(verdict: Verdict) -> str:
-    """What a pod wants of nodes, without what the node has instead: `wants disk=ssd`."""
+    """The demand of a pod on nodes, without what the node has instead: `wants disk=ssd`."""
     return verdict.detail.rpartition(", has ")[0] or verdict.detail
 
 

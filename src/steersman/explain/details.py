@@ -67,7 +67,7 @@ def _taint(pod: PodInfo, node: NodeInfo) -> str:
 
 
 def _taint_text(taint: Taint) -> str:
-    """As kubectl shows it."""
+    """The taint as kubectl shows it."""
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 

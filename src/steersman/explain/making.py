@@ -80,7 +80,7 @@ def detail_preemptions(profiles: Iterable[Profile]) -> None:
 
 
 def with_earlier_preemption(explanation: Explanation, earlier: Explanation) -> Explanation:
-    """Of a pod that was tried again: the room that it made before is why it fits now."""
+    """The explanation of a pod that was tried again: the room that it made before is why it fits now."""
     if explanation.preemption is None and explanation.nominated_only:
         return _replace(explanation, preemption=earlier.preemption)
     return explanation
@@ -97,7 +97,7 @@ def preemption_explanation(report: PreemptionReport) -> PreemptionExplanation:
 
 
 def without_cycle(pod: str, profile: str, message: str, at: float | None = None) -> Explanation:
-    """Of a pod that no cycle was begun for."""
+    """The explanation of a pod that no cycle was begun for."""
     return Explanation(pod=pod, profile=profile, outcome=Outcome.NOT_TRIED, message=message, at=at)
 
 

@@ -7,12 +7,13 @@
 
 Read `search` first. `proposals` says which changes could help, with a module for each kind (`pod_changes`, `requests`,
 `host_ports`, `volume_changes`, `device_changes`, `node_changes`, `new_node`, `object_changes`, `moves`); `verification` tries
-them, with what webhooks add to pods (`injected_fields`) and Jobs that begin again (`job_restart`); `changes` has what a
-change is, `fix_writer` writes patches and `commands` commands, `text` prints.
+them, with what webhooks add to pods (`injected_fields`), the other pods of a workload (`workload_pods`) and Jobs that begin
+again (`job_restart`); `changes` has what a change is, `fix_writer` writes patches and `commands` commands, `text` prints.
 """
 
 from steersman.fixes.fix import Fix, FixKind, ObjectDeletion, ObjectName, ObjectPatch, PodMove
 from steersman.fixes.fix_writer import DocumentSource, without_partial_patches
+from steersman.fixes.object_changes import suspended_job
 from steersman.fixes.search import find_fixes
 from steersman.fixes.text import fixes_text
 
@@ -26,5 +27,6 @@ __all__ = [
     "PodMove",
     "find_fixes",
     "fixes_text",
+    "suspended_job",
     "without_partial_patches",
 ]

@@ -13,6 +13,8 @@ CONTROLLER_UID_LABELS: Final = ("controller-uid", "batch.kubernetes.io/controlle
 """The labels by which an API server ties pods to one Job."""
 _IN_PLACE: Final = frozenset({FixKind.TOLERATION, FixKind.SCHEDULING_GATES})
 """Fields that may be changed in a pod that exists."""
+_OF_JOBS: Final = frozenset({FixKind.RESUME_JOB})
+"""Fields that may be changed in a Job that exists."""
 _IMMUTABLE: Final = frozenset({"Pod", "Job", "PersistentVolumeClaim", "ResourceClaim", "ResourceClaimTemplate"})
 _OF_CLAIMS: Final = frozenset({FixKind.CLAIM_SIZE, FixKind.STORAGE_CLASS})
 """Fields that may not be changed in a StatefulSet that exists; its pods stay when it is written again."""
@@ -35,7 +37,8 @@ def is_written_again(target: ObjectName, kinds: Collection[FixKind]) -> bool:
     """Whether an API server refuses to change the object like this, so that it has to be deleted and created again."""
     if target.kind == "StatefulSet":
         return not _OF_CLAIMS.isdisjoint(kinds)
-    return target.kind in _IMMUTABLE and not (target.kind == "Pod" and _IN_PLACE.issuperset(kinds))
+    in_place = {"Pod": _IN_PLACE, "Job": _OF_JOBS}.get(target.kind, frozenset())
+    return target.kind in _IMMUTABLE and not in_place.issuperset(kinds)
 
 
 def as_new(served: Document) -> Document:

@@ -67,10 +67,10 @@ def _renewal(renewal: Renewal) -> str:
 def _patched(target: ObjectName, before: Document, after: Document, kinds: set[FixKind]) -> str:
     if FixKind.PRIORITY in kinds:
         before = _with_priority(before)
-    if target.kind == "Job":
-        before, after = _with_generated_selector(before), without_generated_fields(after)
     if not is_written_again(target, kinds):
         return _patch(target, before, after, replaced="")
+    if target.kind == "Job":
+        before, after = _with_generated_selector(before), without_generated_fields(after)
     orphans = " --cascade=orphan" if target.kind == "StatefulSet" else ""
     return _patch(target, before, after, replaced=f"--force{orphans}")
 

@@ -47,7 +47,7 @@ def relax_device_claims(simulation: Simulation, claims: Sequence[DeviceClaimPlac
 
 
 def missing_device_classes(simulation: Simulation, claims: Sequence[DeviceClaimPlace]) -> Iterator[Change]:
-    """Of every request whose class does not exist, the change to the first class that does."""
+    """The changes of requests whose class does not exist, each to the first class that does."""
     known = simulation.cluster.objects(api.DeviceClass)
     for claim in claims:
         for position, request in enumerate(claim.spec.devices.requests):

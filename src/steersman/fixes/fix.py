@@ -13,9 +13,10 @@ import msgspec
 
 
 class FixKind(StrEnum):
-    """What a fix changes, for programs. Of fixes that change as much, the earlier kind comes first."""
+    """The kinds of fixes, for programs. Of fixes that change as much, the earlier kind comes first."""
 
     SCHEDULING_GATES = "RemoveSchedulingGates"
+    RESUME_JOB = "ResumeJob"
     SCHEDULER_NAME = "SetSchedulerName"
     UNCORDON = "UncordonNode"
     TOLERATION = "AddToleration"

@@ -48,7 +48,7 @@ class InputDocuments:
         return True
 
     def patches(self, changes: Sequence[Change]) -> dict[ObjectName, tuple[Document, Document]]:
-        """Of every object that the changes edit: the document as given, and after them."""
+        """The objects that the changes edit, each with its document as given and after them."""
         originals = {change.target: self.original(change.target) for change in changes if change.target is not None}
         return {target: (originals[target], document) for target, document in edited(changes, originals).items()}
 

@@ -22,10 +22,11 @@ class JobRestart:
     """The new start of one Job that has pods, or has had some."""
 
     def __init__(self, job: api.Job, pods: Mapping[str, api.Pod]) -> None:
+        """Pods of a Job that is suspended end whether it is started again or not."""
         self.target = ObjectName(job.KIND, job.metadata.namespace, job.metadata.name)
         self._unfinished = tuple(pod for pod in pods.values() if _is_of(pod, job))
         #: The pods that have a node, and end.
-        self.ended = tuple(api.key(pod) for pod in self._unfinished if pod.spec.node_name)
+        self.ended = tuple(api.key(pod) for pod in self._unfinished if pod.spec.node_name and not job.spec.suspend)
         self.lost_completions: int = job.status.succeeded
 
     @property

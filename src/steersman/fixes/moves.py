@@ -63,7 +63,8 @@ class MovablePods:
         return self._by_node.get(node, ())
 
     def sets(self, nodes: Sequence[NodeExplanation]) -> list[PodSet]:
-        """What could be moved off one of the nodes, which are given by how much they lack: few and small pods first."""
+        """Sets of pods that could be moved off one of the nodes, which are given by how much they lack; few and small pods come
+        first."""
         near = [node for node in nodes if {verdict.plugin for verdict in node.verdicts} <= _MOVABLE][:MOST_NODES]
         found = [pods for node in near for pods in self._sets_of(node) if 0 < len(pods) <= MOST_MOVES]
         return sorted(found, key=lambda pods: (len(pods), sum(map(_size, pods))))
@@ -149,7 +150,7 @@ def _fewest(chosen: list[api.Pod], movable: Sequence[api.Pod], room: Verdict | N
 
 
 def _left(missing: Mapping[str, int], pods: Sequence[api.Pod]) -> dict[str, int]:
-    """What is still missing without these pods."""
+    """The amounts that are still missing without these pods."""
     left = dict(missing)
     for pod in pods:
         for resource, number in {**pod_requests(pod), "pods": 1}.items():

@@ -130,7 +130,7 @@ def _slices_by_node(simulation: Simulation) -> dict[str, list[api.ResourceSlice]
 def _published(
     simulation: Simulation, slices: Iterable[api.ResourceSlice], model: str, name: str
 ) -> Iterator[Document]:
-    """What drivers publish about the model, for the new node."""
+    """The objects that drivers publish about the model, for the new node."""
     known = simulation.cluster.find(api.CSINode, model)
     if known is not None:
         yield codec.to_dict(_replace(known, metadata=api.ObjectMeta(name=name)))

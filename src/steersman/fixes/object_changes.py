@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that decide about a pod beside its nodes: the priority class that lets it preempt, the quotas that let it in."""
+"""Objects that decide about a pod beside its nodes: the priority class that lets it preempt, the quotas that let it in, the Job
+that has its pods taken away while it is suspended."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import Final
 
 from steersman import api
 from steersman.api import quantity
+from steersman.controllers.controller import controller_of
 from steersman.embedded.admission.quotas import QuotaExcess
 from steersman.explain import Shortage
 from steersman.fixes.changes import AnyChange, Change, Document, SpecPlace
@@ -107,3 +109,26 @@ def lower_to_quotas(place: SpecPlace, spec: api.PodSpec, excesses: Iterable[Quot
                 return None
             lowered[change.key] = change
     return tuple(lowered.values())
+
+
+# -- jobs --------------------------------------------------------------------------------------------------------------
+
+
+def suspended_job(simulation: Simulation, pod: api.Pod) -> ObjectName | None:
+    """The Job that has made the pod, if it is in the cluster and suspended: then its controller deletes the pod."""
+    owner = controller_of(pod)
+    if owner is None or owner.kind != api.Job.KIND:
+        return None
+    job = simulation.cluster.find(api.Job, f"{pod.metadata.namespace}/{owner.name}")
+    if job is None or job.metadata.uid != owner.uid or not job.spec.suspend:
+        return None
+    return ObjectName(job.KIND, job.metadata.namespace, job.metadata.name)
+
+
+def resume_job(job: ObjectName) -> Change:
+    """The Job makes pods again."""
+
+    def edit(document: Document) -> None:
+        document["spec"]["suspend"] = False
+
+    return Change(FixKind.RESUME_JOB, f"resume Job {job.name}", job, edit)

@@ -37,7 +37,7 @@ def untolerated(spec: api.PodSpec, node: api.Node) -> list[api.Taint]:
 
 
 def taint_text(taint: api.Taint) -> str:
-    """As kubectl writes it."""
+    """The taint as kubectl writes it."""
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
@@ -62,7 +62,7 @@ def _toleration(place: SpecPlace, taint: api.Taint) -> Change:
 
 
 def drop_node_selection(place: SpecPlace, spec: api.PodSpec, node: api.Node) -> Iterator[Alternative]:
-    """What keeps the pod off the node is dropped: keys of the selector, and one term's expressions or the term."""
+    """Drops the node selection that keeps the pod off the node: keys of the selector, and a term's expressions or the term."""
     keys = [key for key, value in spec.node_selector.items() if node.metadata.labels.get(key) != value]
     selector = tuple(_dropped_key(place, key, spec.node_selector[key]) for key in keys)
     terms = required_node_terms(spec)

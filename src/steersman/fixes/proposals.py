@@ -63,7 +63,7 @@ class Proposals:
             yield from missing or volume_changes.missing_volumes(simulation, pod)
 
     def instead(self) -> Iterator[Alternative]:
-        """What would do as well as the changes that are needed."""
+        """Alternatives that would do as well as the changes that are needed."""
         rejection = self._situation.explanation.pre_filter.rejection
         if rejection is not None:
             yield from self._of_claims(rejection)
@@ -136,7 +136,7 @@ class Proposals:
         return found[:_MOST_NODES]
 
     def _of_claims(self, verdict: Verdict, node: api.Node | None = None) -> Iterator[Alternative]:
-        """What answers an objection because of the pod's claims."""
+        """Alternatives that answer an objection because of the pod's claims."""
         verifier, pod = self._verifier, self._pod
         simulation = verifier.simulation
         if verdict.plugin == "DynamicResources":

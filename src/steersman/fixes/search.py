@@ -65,7 +65,8 @@ class FixSearch:
     def drafts(self) -> tuple[FixDraft, ...]:
         """All fixes, the smallest first."""
         placement = self._verifier.placement
-        if not self._verifier.is_refused and (placement is None or not placement.is_pending):
+        is_absent = self._verifier.is_refused or self._verifier.suspended is not None
+        if not is_absent and (placement is None or not placement.is_pending):
             return ()
         prepared = None
         with suppress(TrialsExhausted):
@@ -109,14 +110,19 @@ class FixSearch:
     def _carried_out(self, changes: Sequence[Change]) -> tuple[Change, ...]:
         """The changes, and what has the pod made again if they change the template that its workload has made it from."""
         place = self._verifier.place
-        is_made_again = place is not None and any(change.target == place.target for change in changes)
+        is_made_again = place is not None and any(
+            change.target == place.target and change.kind is not FixKind.RESUME_JOB for change in changes
+        )
         return (*changes, *(self._verifier.recreation() if is_made_again else ()))
 
     def _passes(self, changes: Sequence[Change]) -> Scheduled | None:
         return self._verifier.passes(self._carried_out(changes))
 
     def _let_in(self) -> tuple[Change, ...]:
-        """The quotas that have to be raised for a pod that was refused; lower requests are tried beside that."""
+        """The quotas that have to be raised for a pod that was refused, beside which lower requests are tried; the Job that has
+        to be resumed for one that it has taken away."""
+        if self._verifier.suspended is not None:
+            return (object_changes.resume_job(self._verifier.suspended),)
         excesses, place = self._verifier.quota_excesses(), self._verifier.place
         lowered = (
             object_changes.lower_to_quotas(place, self._verifier.pod.spec, excesses) if place and excesses else None

@@ -17,7 +17,7 @@ _replace: Final = msgspec.structs.replace
 
 
 def reference(name: ObjectName) -> str:
-    """As `Simulation.patch` and `Simulation.delete` take it."""
+    """The name of an object as `Simulation.patch` and `Simulation.delete` take it."""
     return f"{name.kind}/{name.namespace}/{name.name}" if name.namespace else f"{name.kind}/{name.name}"
 
 

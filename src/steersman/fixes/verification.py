@@ -12,9 +12,9 @@ fails only if the whole one does.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -33,7 +33,9 @@ from steersman.fixes.fix import FixKind, ObjectName
 from steersman.fixes.injected_fields import InjectedFields
 from steersman.fixes.input_documents import InputDocuments
 from steersman.fixes.job_restart import JobRestart
+from steersman.fixes.object_changes import suspended_job
 from steersman.fixes.trial_edits import make_again, reference, replace_pod
+from steersman.fixes.workload_pods import WorkloadPods, workload_of
 from steersman.framework.pod_resources import pod_requests
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.sim import Simulation
@@ -84,7 +86,7 @@ class Scheduled(NamedTuple):
 
 
 class Situation(NamedTuple):
-    """What a pod that is still pending faces after some changes."""
+    """The cluster that a pod which is still pending faces after some changes."""
 
     pod: api.Pod
     placement: Placement
@@ -109,18 +111,23 @@ class Verifier:
         if simulation.decisions:
             raise SimulationError(NOT_FRESH)
         self._objects = len(simulation.cluster.objects(api.Pod)) + len(simulation.cluster.objects(api.Node))
-        self._origin = self._settled() if self._objects >= LARGE else simulation
+        #: The Job that is suspended, so that the pod is taken away; None: there is none.
+        given = simulation.cluster.find(api.Pod, pod)
+        self.suspended = None if given is None else suspended_job(simulation, given)
+        begins_settled = self._objects >= LARGE or self.suspended is not None
+        self._origin = self._settled() if begins_settled else simulation
         base = self._origin.fork()
         result = base.run()
         self._cost = result.summary.decisions + self._objects // OBJECTS_PER_DECISION
         self.placement = result.placements.get(pod)
         found = base.cluster.find(api.Pod, pod)
         #: Whether a quota, or another limit, has not let the pod in.
-        self.is_refused = found is None
+        self.is_refused = found is None and self.suspended is None
         if found is None:
-            found = self._refused_pod()
+            found = given if given is not None and self.suspended is not None else self._refused_pod()
         #: The workload that makes the pod, and with it others; None: the pod is alone.
-        self.workload = _root(base, found)
+        self.workload = workload_of(base, found)
+        self._workload_pods = WorkloadPods(self.workload, found.metadata.namespace)
         self.is_given = self.is_refused or simulation.cluster.find(api.Pod, pod) is not None
         self.pod = found
         self._pending = self._pending_pods(base)
@@ -134,8 +141,8 @@ class Verifier:
         self._without_bystanders = None if whole_trials else self._left_out()
 
     def _settled(self) -> Simulation:
-        """What trials begin with in a large cluster: controllers have looked at everything, and no pod was placed yet. Not for
-        pods that controllers make only then, whose templates have to be changed before."""
+        """The simulation that trials begin with in a large cluster: controllers have looked at everything, and no pod was
+        placed yet. Not for pods that controllers make only then, whose templates have to be changed before."""
         if self.simulation.cluster.find(api.Pod, self._pod) is None:
             return self.simulation
         settled = self.simulation.fork()
@@ -144,7 +151,7 @@ class Verifier:
         return settled
 
     def _left_out(self) -> Simulation | None:
-        is_mine = self._membership(self.base)
+        is_mine = self._workload_pods.membership(self.base)
         pending = self._base_result.pending
         own = (key for key in pending if is_mine(controller_of(self.base.cluster.get(api.Pod, key))))
         others = bystanders(self.base, self._base_result, (self._pod, *(own if self.workload is not None else ())))
@@ -169,7 +176,7 @@ class Verifier:
         return PodAdmission().admit(named, None, self.simulation.cluster)
 
     def quota_excesses(self) -> tuple[QuotaExcess, ...]:
-        """What the pod would use too much of, by each quota that has not let it in."""
+        """The resources that the pod would use too much of, by each quota that has not let it in."""
         return tuple(quota_ledger(self.simulation.cluster).excesses(self.pod)) if self.is_refused else ()
 
     # -- documents ---------------------------------------------------------------------------------------------------
@@ -203,7 +210,7 @@ class Verifier:
         return spec if self._injected is None else self._injected.without_containers(spec)
 
     def _injected_fields(self) -> InjectedFields | None:
-        """What the pod has beyond the template that it was made from; None: nothing."""
+        """The fields that the pod has beyond the template that it was made from; None: none."""
         owner, place = controller_of(self.pod), self.place
         if owner is None or place is None or not place.path or not self.is_given or owner.kind == api.DaemonSet.KIND:
             return None
@@ -304,9 +311,10 @@ class Verifier:
                 trial.add(*change.create)
         edits = self.documents.patches((*changes, *self._injection(changes)))
         gone = [name for change in changes for name in change.delete]
+        starts_again = any(change.kind is FixKind.RECREATE for change in changes)
         pods = {target: after for target, (_, after) in edits.items() if target.kind == "Pod"}
         for target, (before, after) in edits.items():
-            if self._restart is not None and target == self._restart.target:
+            if self._restart is not None and target == self._restart.target and starts_again:
                 self._restart.carry_out(trial, after)
                 gone.clear()
             elif target.kind != "Pod":
@@ -317,7 +325,7 @@ class Verifier:
             pods.pop(self._own_name, None)
         for document in pods.values():
             replace_pod(trial, codec.convert(document, api.Pod))
-        if self.is_given and any(target.kind == _CLAIM_TEMPLATE for target in edits):
+        if self.is_given and self.suspended is None and any(target.kind == _CLAIM_TEMPLATE for target in edits):
             make_again(trial, self._pod)
         trial.delete(*map(reference, gone))
 
@@ -340,43 +348,17 @@ class Verifier:
         found = trial.cluster.find(api.Pod, self._pod)
         if self.workload is None:
             return "" if found is None else found.spec.node_name
-        nodes, before = self._nodes_of_workload(trial), self._nodes_of_workload(self.base)
+        nodes, before = self._workload_pods.nodes(trial), self._workload_pods.nodes(self.base)
         if nodes.total() < before.total():
             return ""
         if found is not None and self.is_given:  # others of the workload may wait as before
             return found.spec.node_name if nodes[""] < before[""] else ""
-        return "" if nodes[""] else next(iter(nodes - before or nodes))
-
-    def _nodes_of_workload(self, trial: Simulation) -> Counter[str]:
-        """How many pods the workload has on each node; "" are those without one."""
-        is_mine = self._membership(trial)
-        pods = trial.cluster.objects(api.Pod).values()
-        return Counter(
-            pod.spec.node_name
-            for pod in pods
-            if pod.status.phase not in FINISHED_PHASES and is_mine(controller_of(pod))
-        )
-
-    def _membership(self, trial: Simulation) -> Callable[[api.OwnerReference | None], bool]:
-        """Whether pods with this controller are the workload's; pods are many, and controllers few."""
-        known: dict[str, bool] = {}
-
-        def is_mine(owner: api.OwnerReference | None) -> bool:
-            if owner is None:
-                return False
-            if owner.uid not in known:
-                known[owner.uid] = _root_of(trial, owner, self.pod.metadata.namespace) == self.workload
-            return known[owner.uid]
-
-        return is_mine
-
-    def _is_mine(self, trial: Simulation, pod: api.Pod) -> bool:
-        return pod.status.phase not in FINISHED_PHASES and self._membership(trial)(controller_of(pod))
+        return "" if nodes[""] or not nodes else next(iter(nodes - before or nodes))
 
     def _pending_pods(self, trial: Simulation) -> Counter[str]:
         """The other pods without a node: by name those that were given, by owner those that were made, whose names differ
         from run to run."""
-        given, is_mine = self.simulation.cluster.objects(api.Pod), self._membership(trial)
+        given, is_mine = self.simulation.cluster.objects(api.Pod), self._workload_pods.membership(trial)
         pending: Counter[str] = Counter()
         for key, pod in trial.cluster.objects(api.Pod).items():
             if pod.spec.node_name or pod.status.phase in FINISHED_PHASES or key == self._pod:
@@ -388,7 +370,7 @@ class Verifier:
         return pending
 
     def requests_on(self, node: str, changes: Sequence[Change]) -> tuple[dict[str, int], dict[str, int]] | None:
-        """What is asked for on the node after these changes: by the pod, its workload and the node's daemons, and by all
+        """The requests on the node after these changes: those of the pod, its workload and the node's daemons, and by all
         pods."""
         self.count_trial()
         trial = self._run(changes)
@@ -402,10 +384,15 @@ class Verifier:
     def _is_own(self, trial: Simulation, pod: api.Pod) -> bool:
         owner = controller_of(pod)
         is_daemon = owner is not None and owner.kind == api.DaemonSet.KIND
-        return api.key(pod) == self._pod or is_daemon or (self.workload is not None and self._is_mine(trial, pod))
+        return (
+            api.key(pod) == self._pod
+            or is_daemon
+            or (self.workload is not None and self._workload_pods.has(trial, pod))
+        )
 
     def situation(self, changes: Sequence[Change]) -> Situation | None:
-        """What the pod, or another one of its workload, still faces with these changes; None: nothing, or nobody knows."""
+        """The situation that the pod, or another one of its workload, still faces with these changes; None: there is none, or
+        nobody knows."""
         if not changes:
             trial: Simulation | None = self.base
         else:
@@ -414,7 +401,10 @@ class Verifier:
         if trial is None:
             return None
         result = self._base_result if trial is self.base else trial.result()
-        keys = [self._pod, *(key for key in result.pending if self._is_mine(trial, trial.cluster.get(api.Pod, key)))]
+        keys = [
+            self._pod,
+            *(key for key in result.pending if self._workload_pods.has(trial, trial.cluster.get(api.Pod, key))),
+        ]
         for key in keys:
             placement = result.pending.get(key)
             if placement is not None:
@@ -428,23 +418,8 @@ def _silent(place: SpecPlace, edit: Edit) -> Change:
 
 
 def _requests(pods: Iterable[api.Pod]) -> dict[str, int]:
-    """What the pods ask for together."""
+    """The sum of the pods' requests."""
     total: Counter[str] = Counter()
     for pod in pods:
         total.update(pod_requests(pod))
     return dict(total)
-
-
-def _root(simulation: Simulation, obj: api.Object) -> ObjectName | None:
-    """The object that has this one made, through however many others, if it is in the cluster."""
-    owner = controller_of(obj)
-    return None if owner is None else _root_of(simulation, owner, obj.metadata.namespace)
-
-
-def _root_of(simulation: Simulation, owner: api.OwnerReference, namespace: str) -> ObjectName | None:
-    """The controller that a reference names, or the one at the root of its owners; None: it is not in the cluster."""
-    kind: Any = api.KINDS.get(owner.kind)
-    found: api.Object | None = None if kind is None else simulation.cluster.find(kind, f"{namespace}/{owner.name}")
-    if found is None or found.metadata.uid != owner.uid:
-        return None
-    return _root(simulation, found) or ObjectName(found.KIND, found.metadata.namespace, found.metadata.name)

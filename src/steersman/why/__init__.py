@@ -28,7 +28,7 @@ from steersman.why.answer import (
     list_schema,
     schema,
 )
-from steersman.why.pods import was_tried
+from steersman.why.pods import pod_of_suspended_job, was_tried
 from steersman.why.question import Asked, explain_pending, explain_pod
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "explain_pending",
     "explain_pod",
     "list_schema",
+    "pod_of_suspended_job",
     "schema",
     "was_tried",
 ]

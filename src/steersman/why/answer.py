@@ -27,9 +27,9 @@ class PodState(StrEnum):
     """How a pod stands, for programs; decides the exit code."""
 
     PLACED = "Placed"
-    """It has a node."""
+    """The pod has a node."""
     FITS = "Fits"
-    """It has none, but a scheduler would place it now."""
+    """The pod has no node, but a scheduler would place it now."""
     PENDING = "Pending"
     ERROR = "Error"
     """Something is broken: a plugin fails on it."""

@@ -7,14 +7,19 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import NamedTuple
 
+import msgspec
+
 from steersman import api
 from steersman.controllers.controller import controller_of
 from steersman.embedded.pods import POD_SCHEDULED
 from steersman.errors import InputError
+from steersman.fixes import suspended_job
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.sim import Simulation
 from steersman.sim.placements import REASON_GATED
 from steersman.sim.pod_probe import template_of
+
+_replace = msgspec.structs.replace
 
 
 class PodGroup(NamedTuple):
@@ -34,6 +39,23 @@ def find_pod(simulation: Simulation, key: str) -> api.Pod:
     if pod.status.phase in FINISHED_PHASES:
         raise InputError(f"pod {key} has ended ({pod.status.phase}): there is nothing to schedule")
     return pod
+
+
+def given_pod(simulation: Simulation, key: str) -> api.Pod | None:
+    """The pod `namespace/name` as it was given to the simulation; None if it was not."""
+    given = simulation.given(api.Pod, key)
+    if given is None or not isinstance(given.object, api.Pod):
+        return None
+    namespace = key.partition("/")[0]
+    return _replace(given.object, metadata=_replace(given.object.metadata, namespace=namespace))
+
+
+def pod_of_suspended_job(simulation: Simulation, key: str) -> api.Pod | None:
+    """The pod `namespace/name`, if it was given and is gone because its Job is suspended; None otherwise."""
+    pod = given_pod(simulation, key)
+    if pod is None or simulation.cluster.find(api.Pod, key) is not None:
+        return None
+    return pod if suspended_job(simulation, pod) is not None else None
 
 
 def pending_groups(simulation: Simulation, namespace: str = "") -> list[PodGroup]:

@@ -17,7 +17,7 @@ import msgspec
 
 from steersman import api
 from steersman.explain import Cause, CauseCode, Explanation, Outcome, Waker, wakers, without_cycle
-from steersman.fixes import DocumentSource, Fix, find_fixes
+from steersman.fixes import DocumentSource, Fix, find_fixes, suspended_job
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
 from steersman.framework.status import Status
 from steersman.sim import NodePools, Placement, Simulation, SimulationError
@@ -25,18 +25,27 @@ from steersman.sim.object_names import pod_key
 from steersman.sim.placements import REASON_BINDING, REASON_NO_PROFILE, REASON_WAITING
 from steersman.sim.pod_probe import PodProbe, ProbedCycle
 from steersman.why.answer import PodExplanation, PodState
-from steersman.why.pods import PodGroup, controller_name, find_pod, pending_groups, was_tried
+from steersman.why.pods import (
+    PodGroup,
+    controller_name,
+    find_pod,
+    given_pod,
+    pending_groups,
+    pod_of_suspended_job,
+    was_tried,
+)
 from steersman.why.standing import placed_summary, standing
 from steersman.why.waiting import waiting
 
 OTHER_SCHEDULER: Final = "scheduler {} is to place this pod, not one of {}; what follows is by profile {}"
 TERMINATING: Final = "the pod is being deleted; no scheduler will try it"
+SUSPENDED: Final = "its {} is suspended, and a suspended Job has its pods deleted"
 
 _replace = msgspec.structs.replace
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What is asked beside the cause."""
+    """The questions beside the cause, and what answers to them need."""
 
     #: The simulation as it was before it ran, with which fixes are looked for; None: they are not.
     loaded: Simulation | None = None
@@ -57,6 +66,9 @@ def explain_pod(simulation: Simulation, pod: str, asked: Asked | None = None) ->
     question, key = _Question(simulation, asked or Asked()), pod_key(pod)
     if key in simulation.refused_pods:
         return question.refused(key, simulation.refused_pods[key])
+    taken_away = pod_of_suspended_job(simulation, key)
+    if taken_away is not None:
+        return question.taken_away(taken_away)
     return question.answer(PodGroup(find_pod(simulation, key)))
 
 
@@ -83,19 +95,25 @@ class _Question:
         return _replace(answer, others=group.others)
 
     def refused(self, key: str, why: str) -> PodExplanation:
-        """Of a pod that was given, and that a quota or limit range has not let in."""
-        given = self._simulation.given(api.Pod, key)
-        assert given is not None, "only what was given can be refused"
-        assert isinstance(given.object, api.Pod), "it was asked for by its kind"
-        namespace = key.partition("/")[0]
-        pod = _replace(given.object, metadata=_replace(given.object.metadata, namespace=namespace))
+        """The answer about a pod that was given, and that a quota or limit range has not let in."""
+        pod = given_pod(self._simulation, key)
+        assert pod is not None, "only what was given can be refused"
+        return self._absent(pod, CauseCode.NOT_ADMITTED, why, f"not let in: {why}")
+
+    def taken_away(self, pod: api.Pod) -> PodExplanation:
+        """The answer about a pod that was given, and that its Job has taken away because it is suspended."""
+        why = SUSPENDED.format(controller_name(pod))
+        return self._absent(pod, CauseCode.SUSPENDED, why, why)
+
+    def _absent(self, pod: api.Pod, code: CauseCode, why: str, summary: str) -> PodExplanation:
+        """The answer about a pod that is not in the cluster."""
         profile = self._simulation.profiles[0]
-        cause = Cause(CauseCode.NOT_ADMITTED, f"Is not in the cluster: {why}.")
-        answer = self._about(pod, without_cycle(key, profile, why), cause, profile)
-        return _replace(answer, summary=f"not let in: {why}", fixes=self._fixes(answer))
+        cause = Cause(code, f"Is not in the cluster: {why}.")
+        answer = self._about(pod, without_cycle(api.key(pod), profile, why), cause, profile)
+        return _replace(answer, summary=summary, fixes=self._fixes(answer))
 
     def _placed(self, pod: api.Pod) -> PodExplanation:
-        """Of a pod that has a node: the cycle that gave it, if the simulation did, and how the node does now."""
+        """The answer about a pod that has a node: the cycle that gave it, if the simulation did, and how the node does now."""
         key, node = api.key(pod), pod.spec.node_name
         placement = self._result.placements.get(key)
         then = self._result.explain(key) if placement is not None and placement.node == node else None
@@ -176,6 +194,9 @@ class _Question:
             return Cause(CauseCode.NO_PROFILE, _not_tried(pod, explanation, without), without.groups)
         if reason in (REASON_WAITING, REASON_BINDING):
             return Cause(CauseCode.WAITING, f"Has a node in view: {explanation.message}.")
+        if suspended_job(self._simulation, pod) is not None:
+            why = SUSPENDED.format(controller_name(pod))
+            return Cause(CauseCode.SUSPENDED, f"Will be deleted: {why}. Without that: {_continued(without)}")
         if gate is not None:
             return Cause(CauseCode.HELD_BACK, _held_back(gate, without))
         return without

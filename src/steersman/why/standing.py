@@ -22,7 +22,7 @@ from steersman.sim.pod_probe import PodProbe
 from steersman.why.answer import NodeComparison, ScoreDifference, Standing
 
 _GREATEST_WEIGHT: Final = 100
-"""Of a preferred term, as Kubernetes allows it."""
+"""The greatest weight of a preferred term that Kubernetes allows."""
 
 _replace = msgspec.structs.replace
 
@@ -97,7 +97,7 @@ def _if_cordoned(simulation: Simulation, pod: api.Pod) -> str:
 
 
 def _changes_for(simulation: Simulation, pod: api.Pod, explanation: Explanation, target: str) -> Iterator[str]:
-    """What would have to change for the pod to go to the target. Raises `InputError` for a node that there is not."""
+    """The changes that would have the pod go to the target. Raises `InputError` for a node that there is not."""
     found, node = _of(explanation, target), simulation.cluster.find(api.Node, target)
     if found is None or node is None:
         similar = get_close_matches(target, simulation.cluster.objects(api.Node), n=3)

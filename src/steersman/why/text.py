@@ -133,7 +133,7 @@ def reason_of(group: NodeGroup) -> str:
 
 
 def _details(group: NodeGroup, width: int | None) -> Iterator[str]:
-    """What the nodes of a group differ in."""
+    """The details in which the nodes of a group differ."""
     if group.details:
         yield from wrapped(f"  {reason_of(group)}:", width)
     for detail in group.details:
