@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -47,7 +47,7 @@ from steersman.record.steps import METHODS
 from steersman.sim import Simulation
 from steersman.sim import simulation as simulation_module
 from steersman.sim.writer import EmbeddedWriter
-from steersman.testing import make_node, make_pod
+from steersman.testing import PodBuilder, make_node, make_pod
 
 PACKED = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -381,12 +381,30 @@ def test_the_history_of_what_is_not_there_is_refused(tmp_path: Path) -> None:
             history(tmp_path, name)
 
 
-def _replicas() -> Simulation:
+ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+
+
+def plain_replica(index: int) -> PodBuilder:
+    return make_pod(f"p-{index}").label("app", "web").req(cpu="250m")
+
+
+def spread_replica(index: int) -> PodBuilder:
+    """Scored by the whole cluster."""
+    pod = plain_replica(index).spread(ZONE, max_skew=1, when="ScheduleAnyway", selector={"app": "web"})
+    return pod.spread(HOSTNAME, max_skew=2, when="ScheduleAnyway", selector={"app": "web"})
+
+
+def strictly_spread_replica(index: int) -> PodBuilder:
+    """Filtered and scored by the whole cluster."""
+    pod = plain_replica(index).spread(HOSTNAME, max_skew=1, when="DoNotSchedule", selector={"app": "web"})
+    return pod.spread(ZONE, max_skew=1, when="ScheduleAnyway", selector={"app": "web"})
+
+
+def _replicas(template: Callable[[int], PodBuilder] = plain_replica, nodes: int = 20) -> Simulation:
     """Many pods of one template, some of which find no node."""
-    simulation = Simulation.load(
-        [make_node(f"n{index}").capacity(cpu="4", pods=8).obj() for index in range(20)], seed=3
-    )
-    simulation.add([make_pod(f"p-{index}").req(cpu="250m").obj() for index in range(330)])
+    zones = (make_node(f"n{index}").capacity(cpu="4", pods=8).label(ZONE, f"z{index % 3}") for index in range(nodes))
+    simulation = Simulation.load([node.label(HOSTNAME, f"n{n}").obj() for n, node in enumerate(zones)], seed=3)
+    simulation.add([template(index).obj() for index in range(330)])
     return simulation
 
 
@@ -397,11 +415,14 @@ class _SeesEvaluations(AttemptObserver):
         """Not looked at."""
 
 
-def test_replicas_are_placed_together_while_they_are_recorded_and_decided_as_one_by_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("template", [plain_replica, spread_replica, strictly_spread_replica])
+def test_replicas_are_placed_together_while_they_are_recorded_and_decided_as_one_by_one(
+    tmp_path: Path, template: Callable[[int], PodBuilder]
+) -> None:
     """`schedule_one` is the specification: decisions, totals and digests are the same."""
     found = []
     for name, observers in (("together", []), ("alone", [_SeesEvaluations()])):
-        simulation = _replicas()
+        simulation = _replicas(template, 60)
         for observer in observers:
             simulation.observe(observer)
         recorded(tmp_path / name, simulation, lambda sim: sim.run(until=5))

@@ -20,6 +20,7 @@ import numpy as np
 from steersman.change_log import ChangeLog
 from steersman.engine.best_rows import BestRows
 from steersman.engine.columns import FEW
+from steersman.engine.totals_digest import DigestedTotals, factors_of
 from steersman.framework.columns import GroupingFilterKernel, GroupingScoreKernel, RowFeature
 from steersman.framework.nodes_view import AnyIntColumn
 from steersman.kept import Kept
@@ -55,7 +56,7 @@ ROW_GROUPS = Kept(
 class RowGroup:
     """Rows with the same features."""
 
-    __slots__ = ("best", "count", "number", "values")
+    __slots__ = ("best", "count", "factors", "number", "products", "values")
 
     def __init__(self, number: int, values: FeatureValues, count: int, best: BestRows | None) -> None:
         self.number = number
@@ -64,6 +65,9 @@ class RowGroup:
         self.count = count
         #: None: to be looked for.
         self.best = best
+        #: Of its feasible rows, where somebody asks for digests: the sum of their factors, and of the products that are the
+        #: digest of their totals (`totals_digest`).
+        self.factors = self.products = 0
 
 
 class GroupedRows:
@@ -94,6 +98,25 @@ class GroupedRows:
         self._by_values = {group.values: group for group in self._groups}
         #: Groups with locally feasible rows; None: to be looked for.
         self._inhabited: list[RowGroup] | None = None
+        #: The factors of rows in a digest; None: nobody has asked for one.
+        self._factors: Sequence[int] | None = None
+
+    def total_at(self, row: int) -> tuple[RowGroup, int]:
+        """The group of a row, and its total."""
+        return self._groups[self._number_cell[row]], self._seen_cell[row]
+
+    def follow_digests(self) -> None:
+        """From now on, groups know their parts of a digest."""
+        if self._factors is not None:
+            return
+        factors = factors_of(len(self._seen))
+        self._factors = factors.cells
+        feasible = np.where(self._seen > self._least, factors.column, 0)
+        sums, products = np.zeros((2, len(self._groups)), np.int64)
+        np.add.at(sums, self._numbers, feasible)
+        np.add.at(products, self._numbers, feasible * (self._seen.astype(np.int64) + 1))
+        for group, of_factors, of_products in zip(self._groups, sums.tolist(), products.tolist(), strict=True):
+            group.factors, group.products = of_factors, of_products
 
     @property
     def size(self) -> int:
@@ -129,6 +152,14 @@ class GroupedRows:
         self._seen_cell[row] = now
         left = self._groups[self._number_cell[row]]
         entered = self._group_of(row) if self._follows_pods else left
+        if self._factors is not None:
+            factor = self._factors[row]
+            if before > least:
+                left.factors -= factor
+                left.products -= factor * (before + 1)
+            if now > least:
+                entered.factors += factor
+                entered.products += factor * (now + 1)
         if left is entered:
             if now != before:
                 self._count(left, (now > least) - (before > least))
@@ -240,6 +271,11 @@ class GroupedBest:
         self._asked = -1
         self._total: AnyIntColumn | None = None
         self._is_hopeless = False
+        #: Of the last time: how many feasible rows each of the groups has, and the greatest total of each without and with what
+        #: the kernels have added to it.
+        self._counts: list[int] = []
+        self._plain: list[int] = []
+        self._scored: list[int] = []
 
     @classmethod
     def of(cls, filters: Sequence[object], scores: Sequence[tuple[int, object]], least: int = -1) -> Self | None:
@@ -261,6 +297,21 @@ class GroupedBest:
         elif self._rows is None and is_same and 0 <= log.end - asked <= FEW and asked >= 0:
             self._make(total, log.end)
         return None if self._rows is None else self._best(self._rows)
+
+    def digested(self, row: int) -> DigestedTotals:
+        """The digest of all totals, with what kernels have added, by which the best rows were found; this is one of them."""
+        assert self._rows is not None
+        assert self._groups is not None
+        self._rows.follow_digests()
+        chosen, total = self._rows.total_at(row)
+        digest = 0
+        for group, count, plain, scored in zip(self._groups, self._counts, self._plain, self._scored, strict=True):
+            added = scored - plain
+            if count:
+                digest += group.products + added * group.factors
+            if group is chosen:
+                total += added
+        return DigestedTotals(f"{digest:x}", total)
 
     def _make(self, total: AnyIntColumn, position: int) -> None:
         parts: list[Sequence[RowFeature]] = []
@@ -292,12 +343,13 @@ class GroupedBest:
         if not count:
             return (), 0
         best = [rows.best_of(group) for group in groups]
-        totals = [each.greatest for each in best]
+        totals = greatest_of_each = [each.greatest for each in best]
         if count > 1:
             for part, (weight, scorer) in self._scores:
                 scores = scorer.group_scores(self._values[part], counts)
                 if scores is not None:
                     totals = [total + weight * score for total, score in zip(totals, scores, strict=True)]
+        self._counts, self._plain, self._scored = counts, greatest_of_each, totals
         if 0 in counts:
             totals = [total if left else _NOWHERE for total, left in zip(totals, counts, strict=True)]
         greatest = max(totals)

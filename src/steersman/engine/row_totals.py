@@ -105,6 +105,10 @@ class RowTotals:
         self._local_scores = [s for s in plain if s.column.kernel.depends is Depends.NODE_PODS]
         self._relative = [s for s in scores if s.normalize is not Normalize.NONE]
         self._cluster_scores = cluster_scores
+        #: Whether no total of a feasible row is negative and sums of products fit, so that digests of groups add up.
+        self.has_plain_digest = not wide and all(
+            weight >= 0 for weight in (*(part.weight for part in scores), *(weight for weight, _ in cluster_scores))
+        )
         self._columns: list[FilterColumn | ScoreColumn] = [*filters, *(s.column for s in scores)]
         self._local_cells = [f.cell for f in self._local_filters]
         self._score_cells = [(s.weight, s.column.cell) for s in self._local_scores]

@@ -32,6 +32,8 @@ class Signature:
         self._masked: MaskedBest | None = None
         #: The totals by which the rows were last ranked; None: they never were.
         self.ranked: Totals | None = None
+        #: Whether `best_in_run` has last found them by groups, so that nothing is `ranked`.
+        self._is_by_groups = False
 
     def made_anew(self) -> Signature:
         """A signature of the same kernels, combined from their columns as these are now: the twin of what is kept here."""
@@ -126,25 +128,31 @@ class Signature:
         if kept.grouped is not None and (kept.addition is None or not kept.filters_asked_every_cycle):
             found = kept.grouped.find(kept.total, self._table.log)
             if found is not None:
+                self._is_by_groups = True
                 return found
+        self._is_by_groups = False
         return self._best_as_of_now()
 
     @property
     def has_totals_in_run(self) -> bool:
-        """Whether the totals by which `best_in_run` ranks rows are those that are kept, and nothing is laid on top."""
+        """Whether `digested_in_run` can tell by which totals `best_in_run` ranks rows."""
         kept = self.kept
-        return not kept.active_cluster_scores and (kept.addition is None or not kept.filters_asked_every_cycle)
+        return not kept.active_cluster_scores or kept.grouped is None or kept.has_plain_digest
 
     def digested(self, row: int) -> DigestedTotals | None:
         """The totals by which the rows were last ranked, of which this one was chosen; None: they never were."""
         ranked = self.ranked
         if ranked is None:
             return None
-        return self.digested_in_run(row) if ranked is self.kept.total else DigestedTotals.of(ranked, row)
+        return self.kept.digested(row) if ranked is self.kept.total else DigestedTotals.of(ranked, row)
 
-    def digested_in_run(self, row: int) -> DigestedTotals:
-        """The totals by which `best_in_run` has ranked the rows, of which this one was chosen, where it has such totals."""
-        return self.kept.digested(row)
+    def digested_in_run(self, row: int) -> DigestedTotals | None:
+        """The totals by which `best_in_run` has ranked the rows, of which this one was chosen; None: they were not ranked. They
+        are those of `best_of_all`: where no score depends on what is feasible, filters of the whole cluster do not count."""
+        kept = self.kept
+        if not self._is_by_groups or kept.grouped is None:
+            return self.digested(row)
+        return kept.grouped.digested(row) if kept.active_cluster_scores else kept.digested(row)
 
     def best_of_all(self) -> tuple[Sequence[int] | NDArray[np.intp], int]:
         """The rows with the greatest total of all that are feasible; and how many are feasible."""

@@ -57,11 +57,14 @@ def _validate_signature(table: NodeTable, place: str, signature: Signature) -> N
     _expect_rows(table, place, "penalty", kept.penalty, made.penalty)
     _expect_rows(table, place, "total", kept.total, made.total)
     expect(place, "number of rows that pass local filters", kept.count, made.count)
-    expect(place, "digest of totals", signature.digested_in_run(0).digest, digest_of(kept.total))
+    expect(place, "digest of totals", kept.digested(0).digest, digest_of(kept.total))
     expected, expected_count = twin.best_of_all()
     expect(place, "number of feasible rows", count, expected_count)
     if expected_count:
         expect(place, "best rows", list(map(int, best)), list(map(int, expected)))
+    if expected_count > 1 and signature.has_totals_in_run:
+        row = int(expected[0])
+        expect(place, "digest of ranked totals", signature.digested_in_run(row), twin.digested(row))
 
 
 @ENGINE_CHECKS.of(ROW_NAMES)
