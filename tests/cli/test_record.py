@@ -74,6 +74,8 @@ def test_the_history_of_a_pod_has_every_attempt(record: Path, monkeypatch: pytes
     assert max(map(len, lines)) <= 80
     document = json.loads(steersman("history", record, "pod/default/report", "-o", "json").stdout)
     assert [entry["event"] for entry in document["entries"]] == ["added", "unschedulable", "scheduled", "bound"]
+    rejected_by = document["entries"][1]["rejectedBy"]
+    assert {"NodeAffinity", "NodeResourcesFit"} <= set(rejected_by)
     document = json.loads(steersman("history", record, "report", "--since", "10s", "-o", "json").stdout)
     assert [entry["at"] for entry in document["entries"]] == [30.0, 30.0]
     document = json.loads(steersman("history", record, "report", "--until", "10s", "-o", "json").stdout)

@@ -128,7 +128,7 @@ def test_a_context_with_an_unknown_cluster_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nowhere: cannot be read"):
+    with pytest.raises(InputError, match="nowhere: cannot be read: No such file or directory"):
         load(tmp_path / "nowhere")
 
 

@@ -182,7 +182,9 @@ def read(files: Iterable[Path], *, must_exist: bool) -> MergedKubeconfig:
 def _read(file: Path) -> Kubeconfig:
     try:
         text = read_file(file, LONGEST_KUBECONFIG).decode("utf-8")
-    except (OSError, ValueError) as cause:
+    except OSError as cause:
+        raise InputError(f"cannot be read: {cause.strerror or cause}", file=str(file)) from cause
+    except ValueError as cause:
         raise InputError(f"cannot be read: {cause}", file=str(file)) from cause
     try:
         documents = [document for document in yaml_documents.documents(text) if document is not None]

@@ -36,6 +36,8 @@ class HistoryEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     #: Which attempt it was; 0 where it was none.
     attempt: int = 0
     message: str = ""
+    #: Of an attempt in vain, the plugins that have rejected the pod.
+    rejected_by: tuple[str, ...] = ()
 
 
 class History(msgspec.Struct, frozen=True, rename="camel"):
@@ -127,7 +129,9 @@ def _entries(frame: Frame, subject: str, reader: RecordReader, start: float) -> 
 def _of_decision(decision: DecisionBody, subject: str, at: float) -> Iterator[HistoryEntry]:
     if subject in (f"pod/{decision.pod}", f"node/{decision.node}"):
         message = decision.message or _reason(decision)
-        yield HistoryEntry(at, decision.pod, decision.outcome, decision.node, decision.attempt, message)
+        yield HistoryEntry(
+            at, decision.pod, decision.outcome, decision.node, decision.attempt, message, tuple(decision.rejected_by)
+        )
     if subject in (f"pod/{decision.pod}", f"node/{decision.nominated_node}") and decision.nominated_node:
         victims = f"in place of {', '.join(decision.victims)}" if decision.victims else ""
         yield HistoryEntry(at, decision.pod, "nominated", decision.nominated_node, message=victims)
