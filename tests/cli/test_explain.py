@@ -161,6 +161,13 @@ def test_the_kind_may_stand_before_the_name_as_kubectl_prints_it(tmp_path: Path)
         assert steersman("explain", "-f", file, name, "-o", "json").stdout == expected
 
 
+def test_a_name_that_can_be_none_is_refused_with_what_would_be_right(tmp_path: Path) -> None:
+    file = write(tmp_path / "cluster.yaml", FILES)
+    for name in ("", "/", "pod/", "shop/", "a/b/c"):
+        assert 'write "web-0", "pod/web-0" or "shop/web-0"' in refused("explain", "-f", file, name)
+    assert "there is no pod pod in namespace default" in refused("explain", "-f", file, "pod")
+
+
 def test_a_pod_that_goes_in_the_simulation_is_not_called_unknown(tmp_path: Path) -> None:
     leaving = FILES.replace("{name: web}", '{name: web, deletionTimestamp: "2026-01-01T00:00:00Z"}').replace(
         "spec: {containers", "spec: {nodeName: n1, containers"

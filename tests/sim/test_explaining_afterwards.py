@@ -58,8 +58,14 @@ def test_pods_that_were_never_placed_here_cannot_be_explained() -> None:
     result = Simulation.load(nodes("n1"), running).run()
     with pytest.raises(InputError, match="Pod default/running: was on n1 from the beginning"):
         result.explain("running")
-    with pytest.raises(InputError, match="Pod default/ghost: does not exist"):
+    with pytest.raises(InputError, match=r"^Pod default/ghost: does not exist$"):
         result.explain("ghost")
+
+
+def test_a_pod_of_another_namespace_is_named() -> None:
+    result = Simulation.load(nodes("n1"), a_pod("web").namespace("shop").obj()).run()
+    with pytest.raises(InputError, match="Pod default/web: does not exist; there is shop/web"):
+        result.explain("web")
 
 
 def test_a_simulation_that_cannot_be_repeated_says_so() -> None:

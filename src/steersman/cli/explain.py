@@ -26,6 +26,7 @@ from steersman.cli.parameters import (
 from steersman.cli.plan_inputs import example_of, load_simulation
 from steersman.cli.progress import working
 from steersman.cli.terminal import terminal_width
+from steersman.errors import InputError
 from steersman.printable import printable
 
 if TYPE_CHECKING:
@@ -228,10 +229,14 @@ def _answers(
 
 
 def _key(pod: str, namespace: str) -> str:
-    """`namespace/name` of a pod as it was typed; before its name the kind may stand, as kubectl prints it."""
-    kind, _, rest = pod.partition("/")
-    name = rest if kind in _OF_PODS and rest else pod
-    return name if "/" in name else f"{namespace or 'default'}/{name}"
+    """`namespace/name` of a pod as it was typed; before its name the kind may stand, as kubectl prints it. Raises
+    `InputError`."""
+    kind, slash, rest = pod.partition("/")
+    name = rest if slash and kind in _OF_PODS else pod
+    key = name if "/" in name else f"{namespace or 'default'}/{name}"
+    if not all(key.split("/")) or key.count("/") > 1:
+        raise InputError("is no pod", object="POD", value=pod, hint='write "web-0", "pod/web-0" or "shop/web-0"')
+    return key
 
 
 # -- printing ---------------------------------------------------------------------------------------------------------

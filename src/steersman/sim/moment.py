@@ -135,5 +135,8 @@ def _repeated_from_origin(simulation: Simulation, moment: _Moment, key: str) -> 
 def _unknown(simulation: Simulation, key: str) -> InputError:
     pod = simulation.cluster.find(api.Pod, key)
     if pod is None:
-        return InputError("does not exist", object=f"Pod {key}")
+        name = key.rpartition("/")[2]
+        elsewhere = [other for other in simulation.cluster.objects(api.Pod) if other.rpartition("/")[2] == name]
+        hint = f"there is {', '.join(sorted(elsewhere))}" if elsewhere else None
+        return InputError("does not exist", object=f"Pod {key}", hint=hint)
     return InputError(f"was on {pod.spec.node_name or 'no node'} from the beginning", object=f"Pod {key}")
