@@ -33,7 +33,10 @@ from steersman.record.recorded_run import body_of
 from steersman.record.recorded_setup import PluginConsent, scheduler_options
 from steersman.record.replay_loop import StepNotPossible
 
-KILLED: Final = "the process that began at {} was ended without closing its record, or still runs: its last second is missing at most"
+KILLED: Final = (
+    "the process that began at {} was ended without closing its record, or still runs: "
+    "its last second is missing at most"
+)
 NOT_COMPARED: Final = "{} decisions are not compared: {}"
 AFTER_GAP: Final = "something before them is missing"
 FOLLOWS: Final = "they follow from the first that differs"
