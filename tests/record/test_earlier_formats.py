@@ -23,6 +23,10 @@ def test_a_record_of_format_2_decides_the_same(name: str, decisions: int) -> Non
     assert found.same == decisions
 
 
+def test_a_replay_says_that_fewer_bindings_were_under_way_at_once() -> None:
+    assert any("had 16 bindings under way at once" in note for note in replay(RECORDS / "live").notes)
+
+
 def test_the_history_of_a_record_of_format_2_is_told() -> None:
     assert [entry.event for entry in history(RECORDS / "live", "small").entries] == ["added", "scheduled", "bound"]
     events = [entry.event for entry in history(RECORDS / "simulation", "report").entries]

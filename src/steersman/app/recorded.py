@@ -7,6 +7,7 @@ import msgspec
 
 from steersman.app.recording import NotRecorded
 from steersman.app.settings import Effective, RecordOptions
+from steersman.binding.cycle import BINDINGS_AT_ONCE
 from steersman.clock import Clock
 from steersman.config import SchedulerConfiguration
 from steersman.observe import Metrics
@@ -41,7 +42,11 @@ def _run_body(settings: Effective, seed: int, start: float) -> RunBody:
     configuration = _without_secrets(settings.configuration)
     body = run_body(LIVE, configuration, settings.gates, settings.registry, seed, start)
     return msgspec.structs.replace(
-        body, controllers=False, max_in_unschedulable=settings.max_in_unschedulable, begins_bindings=True
+        body,
+        controllers=False,
+        max_in_unschedulable=settings.max_in_unschedulable,
+        begins_bindings=True,
+        bindings_at_once=BINDINGS_AT_ONCE,
     )
 
 

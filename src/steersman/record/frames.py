@@ -196,6 +196,8 @@ class RunBody(_Body, frozen=True):
     #: whether cycles that take too long are postponed.
     binds_at_once: bool = False
     begins_bindings: bool = False
+    #: How many such calls are under way at once. Records that do not say so are of versions that had sixteen.
+    bindings_at_once: Count = 16
     postpones: bool = True
 
     @property
