@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import pytest
 
@@ -12,10 +12,14 @@ from steersman.assembly import SchedulerOptions
 from steersman.assembly.registry import register, with_enabled
 from steersman.clock import ManualClock
 from steersman.config import default_configuration
-from steersman.cycle.decision import Decision, Failed, Scheduled
+from steersman.cycle.decision import Decision, Failed, Scheduled, Unschedulable
+from steersman.cycle.diagnosis import NO_NODES_MESSAGE
 from steersman.embedded import KubeAdmission, Store
 from steersman.engine.signatures import Signatures
-from steersman.framework import Code, PermitPlugin, PermitResult, Status
+from steersman.framework import Code, FilterPlugin, PermitPlugin, PermitResult, Status
+from steersman.framework.columns import ColumnarFilter, FilterKernel, StatusTable
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import NodesView
 from steersman.framework.plugin import Plugin
 from steersman.framework.pod_info import PodInfo
 from steersman.internal_errors import InternalErrors
@@ -24,7 +28,7 @@ from steersman.queue.backoff import BackoffQueue
 from steersman.runtime.profile import Profile
 from steersman.sim.driver import Driver
 from steersman.state.cache import Cache
-from steersman.testing import PodBuilder, make_node, make_pod
+from steersman.testing import Harness, PodBuilder, make_node, make_pod
 
 
 class Torn(RuntimeError):
@@ -174,3 +178,31 @@ def _always_torn(*given: object) -> None:
 def _condition(survivor: Survivor) -> str:
     pod = survivor.store.get(api.Pod, "default/broken")
     return next(one.message for one in pod.status.conditions if one.type == "PodScheduled")
+
+
+class NeedsNodes(FilterPlugin, ColumnarFilter):
+    """Makes its kernel of the nodes that there are."""
+
+    name = "NeedsNodes"
+
+    def __init__(self) -> None:
+        self.statuses = StatusTable()
+
+    def filter(self, pod: PodInfo, node: NodeInfo) -> Status | None:
+        return None
+
+    def filter_fragment(self, pod: PodInfo) -> Hashable:
+        return ()
+
+    def filter_kernel(self, pod: PodInfo, nodes: NodesView) -> FilterKernel | None:
+        if not nodes.alive.any():
+            raise Torn
+        return None
+
+
+def test_no_plugin_is_asked_where_there_are_no_nodes() -> None:
+    harness = Harness(plugins=[NeedsNodes])
+    harness.add(WEB)
+    decision = harness.scheduler.schedule_one()
+    assert isinstance(decision, Unschedulable)
+    assert decision.message == NO_NODES_MESSAGE

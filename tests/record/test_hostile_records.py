@@ -277,7 +277,7 @@ def test_a_step_that_goes_on_for_centuries_is_refused(tmp_path: Path, method: st
     writer = SegmentWriter(tmp_path / "changed", Limits())
     writer.write(frames)
     writer.close()
-    with pytest.raises(InputError, match=rf"step {method} of the record: until: goes on for more than \d+ seconds"):
+    with pytest.raises(InputError, match=rf"step {method} of the record: until: is more than [\d,]+ seconds"):
         replay(tmp_path / "changed")
 
 

@@ -7,7 +7,6 @@ import msgspec
 
 from steersman.app.recording import NotRecorded
 from steersman.app.settings import Effective, RecordOptions
-from steersman.binding.cycle import BINDINGS_AT_ONCE
 from steersman.clock import Clock
 from steersman.config import SchedulerConfiguration
 from steersman.observe import Metrics
@@ -46,7 +45,6 @@ def _run_body(settings: Effective, seed: int, start: float) -> RunBody:
         controllers=False,
         max_in_unschedulable=settings.max_in_unschedulable,
         begins_bindings=True,
-        bindings_at_once=BINDINGS_AT_ONCE,
     )
 
 

@@ -15,6 +15,7 @@ from steersman.assembly.nominations import NominatedPods
 from steersman.assembly.observers import Instruments
 from steersman.assembly.pending_pods import PendingInfos, pre_enqueue_step
 from steersman.assembly.registry import default_registry
+from steersman.binding.cycle import BINDINGS_AT_ONCE
 from steersman.clock import Clock
 from steersman.config import FeatureGates, SchedulerConfiguration
 from steersman.cycle.schedule_one import SchedulingCycle
@@ -51,6 +52,8 @@ class SchedulerOptions(msgspec.Struct, frozen=True):
     postpones: bool = False
     #: Counts and times what happens; None: nobody measures.
     instruments: Instruments | None = None
+    #: Bindings that are under way at once, as requests of their own.
+    bindings_at_once: int = BINDINGS_AT_ONCE
     #: Use the plain engine: slow, for comparisons.
     scalar: bool = False
 

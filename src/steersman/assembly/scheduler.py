@@ -179,9 +179,9 @@ class Scheduler:
         if not isinstance(decision, Scheduled):
             queue.begin(queued)
             return self._schedule(queued, pod)
-        queue.begin_and_end(queued)
-        queue.nominator.forget(queued.uid)
         try:
+            queue.begin_and_end(queued)
+            queue.nominator.forget(queued.uid)
             self.binding.bind_now(queued, decision, self.profiles[decision.profile])
         except Exception as cause:
             return self._broken(queued, cause)
@@ -410,6 +410,7 @@ class Scheduler:
             writer=self._writer,
             nominates=self.options.gates.enabled(NOMINATION_GATE),
             extenders=self.options.extenders,
+            bindings_at_once=self.options.bindings_at_once,
             internal_errors=self.options.internal_errors,
         )
 

@@ -70,6 +70,7 @@ class BindingParts(msgspec.Struct, frozen=True):
     #: Tells the API server where the pod will run when that takes time (gate NominatedNodeNameForExpectation).
     nominates: bool
     extenders: Sequence[Extender] = ()
+    bindings_at_once: int = BINDINGS_AT_ONCE
     #: None: a programming error goes on to the host.
     internal_errors: InternalErrors | None = None
 
@@ -90,11 +91,15 @@ class BindingCycle:
         self.on_bound: Callable[[Scheduled], None] | None = None
         self._on_failure = on_failure
         self._spawn = spawn
-        self._turns = asyncio.Semaphore(BINDINGS_AT_ONCE)
+        self._turns = asyncio.Semaphore(parts.bindings_at_once)
         #: Pods that nobody but the API server has to be asked about; None: this writer needs a task for each.
-        self._direct = self._make_direct(parts.writer) if isinstance(parts.writer, BindingBeginner) else None
+        self._direct = (
+            self._make_direct(parts.writer, parts.bindings_at_once)
+            if isinstance(parts.writer, BindingBeginner)
+            else None
+        )
 
-    def _make_direct(self, writer: BindingBeginner) -> DirectBindings:
+    def _make_direct(self, writer: BindingBeginner, most: int) -> DirectBindings:
         ends = DirectBindingEnds(
             still_fits=self._still_fits,
             succeed=self._succeed,
@@ -103,7 +108,7 @@ class BindingCycle:
             survived=self._broken,
             broken=self._fail_broken,
         )
-        return DirectBindings(writer, ends, self._spawn, BINDINGS_AT_ONCE)
+        return DirectBindings(writer, ends, self._spawn, most)
 
     def start(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
         """Binds at once where possible, else leaves the rest to a task."""

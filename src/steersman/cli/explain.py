@@ -103,7 +103,8 @@ NOTHING_ASKED: Final = "Name a POD, or ask for --all-pending."
 def explain(pods: tuple[str, ...], all_pending: bool, output: str, all_nodes: bool, **given: Any) -> None:
     """Say why pods are pending or where they are, in a sentence, and what would help.
 
-    POD is NAME, pod/NAME or NAMESPACE/NAME of a live cluster, which is only read; of files (-f), which are simulated first; or
+    POD is NAME, pod/NAME or NAMESPACE/NAME (in a namespace that is called pod, pods or po: NAME with -n) of a live cluster,
+    which is only read; of files (-f), which are simulated first; or
     of a record, at a time (--record, --at). A pending pod: the cause, groups of nodes by the objection that decides, the
     smallest changes that help, each tried, and when it is tried again. A pod that has a node: does the node still win, by how
     much, and what would move it? With the scheduler's own --config and --plugin the answer is that scheduler's. Of a record,

@@ -119,6 +119,7 @@ class SchedulingCycle:
             or pod.nominated_node
             or self._cache.knows(pod.uid)
             or self._nominations().by_node
+            or not self._table.node_count  # no plugin is asked then
         ):
             return None
         entry = engine.signatures.of(pod)

@@ -10,17 +10,14 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from steersman.binding.cycle import BINDINGS_AT_ONCE
 from steersman.build_info import steersman_version
 from steersman.record.frames import DecisionBody, RunBody
 from steersman.record.recorded_setup import file_digest
 
 API_VERSION: Final = "steersman.dev/replay/v1"
 OTHER_VERSION: Final = "the record is of Steersman {}, and this is {}"
-OTHER_BINDINGS: Final = (
-    "the recorded scheduler had {} bindings under way at once, and this version has {}: it follows the record as long as none "
-    "waits for its turn; the version that wrote the record follows all of it"
-)
+_ROUNDED_DIGITS: Final = 14
+"""Digests of fewer hexadecimal digits are below 2**52: floating-point numbers have all of them."""
 CHANGED_FILE: Final = "{} is not what it was when the record was made"
 
 
@@ -120,6 +117,12 @@ def difference(was: DecisionBody, now: DecisionBody | None, compared: ComparedFi
     return None
 
 
+def comparable(decision: DecisionBody, run: RunBody) -> DecisionBody:
+    """The decision without a digest that the recorded version may have rounded."""
+    is_exact = run.has_exact_digests or len(decision.digest) < _ROUNDED_DIGITS
+    return decision if is_exact else msgspec.structs.replace(decision, digest="")
+
+
 ComparedFields: TypeAlias = "Mapping[Differs, tuple[str, ...]]"
 
 WHAT_IF: Final[ComparedFields] = {
@@ -143,8 +146,6 @@ def version_notes(run: RunBody, plugin_files: Sequence[str]) -> Iterator[str]:
     that its plugins are from, the record's first."""
     if run.version != steersman_version():
         yield OTHER_VERSION.format(run.version, steersman_version())
-    if run.begins_bindings and run.bindings_at_once != BINDINGS_AT_ONCE:
-        yield OTHER_BINDINGS.format(run.bindings_at_once, BINDINGS_AT_ONCE)
     for known, file in zip(run.plugin_files, plugin_files, strict=False):
         if file_digest(file) != known.digest:
             yield CHANGED_FILE.format(file)

@@ -198,6 +198,8 @@ class RunBody(_Body, frozen=True):
     begins_bindings: bool = False
     #: How many such calls are under way at once. Records that do not say so are of versions that had sixteen.
     bindings_at_once: Count = 16
+    #: Whether digests of totals are exact. Earlier versions summed up floating-point numbers, which round large ones.
+    has_exact_digests: bool = False
     postpones: bool = True
 
     @property

@@ -22,6 +22,7 @@ from steersman.record.comparison import (
     DecisionDifference,
     Differs,
     Replay,
+    comparable,
     difference,
     version_notes,
 )
@@ -166,8 +167,11 @@ class LiveComparison:
             self.notes.append(LEFT_COURSE.format(timestamps.render(stimulus.time), problem))
             self.is_lost = True
             self._stop(FOLLOWS)
+            self.not_compared[FOLLOWS] = self.not_compared.get(FOLLOWS, 0) + len(stimulus.decisions)
             return
-        for was, now in zip_longest(stimulus.decisions, decided):
+        assert self._run is not None
+        recorded, made = ([comparable(one, self._run) for one in some] for some in (stimulus.decisions, decided))
+        for was, now in zip_longest(recorded, made):
             self._compare(was, now)
 
     def _compare(self, was: DecisionBody | None, now: DecisionBody | None) -> None:

@@ -138,12 +138,12 @@ class NotedParts:
         return Frame(FrameKind.STIMULI, parts[1], (), body, name_hashes=self._name_hashes(), until=parts[last + 1])
 
     def _name_hashes(self) -> set[int]:
-        """Hashes of the objects' names, for the index of a block."""
-        pods, nodes, others = self.pods, self.nodes, self.others
-        self.pods, self.nodes, self.others = set(), set(), set()
-        found = {crc32(key.encode(errors="replace"), _POD_HASH) for key in pods}
-        found.update([_node_hash(name) for name in nodes])
-        found.update(map(name_hash, others))
+        """Hashes of the objects' names, for the index of a block: of those that were taken before, too."""
+        # Copies, made in one step: the scheduling loop may be about to add the names of a stimulus that is not complete, and
+        # they belong to the next frame as well.
+        found = {crc32(key.encode(errors="replace"), _POD_HASH) for key in self.pods.copy()}
+        found.update([_node_hash(name) for name in self.nodes.copy()])
+        found.update(map(name_hash, self.others.copy()))
         return found
 
 

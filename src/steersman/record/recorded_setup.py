@@ -14,6 +14,7 @@ import msgspec
 from steersman import config
 from steersman.assembly import SchedulerOptions
 from steersman.assembly.registry import PluginSource, register, with_enabled
+from steersman.binding.cycle import BINDINGS_AT_ONCE
 from steersman.build_info import KUBE_SCHEDULER_VERSION, steersman_version
 from steersman.config import EffectiveProfile, FeatureGates, SchedulerConfiguration
 from steersman.errors import InputError
@@ -44,6 +45,8 @@ def run_body(
         gates.changed(),
         tuple(PluginFile(file, file_digest(file)) for file in registry.files),
         {profile.scheduler_name: _plugins(profile) for profile in profiles},
+        bindings_at_once=BINDINGS_AT_ONCE,
+        has_exact_digests=True,
     )
 
 
@@ -122,7 +125,7 @@ def scheduler_options(
     gates = FeatureGates(run.gates)
     registry, names = register(plugins.sources(run))
     chosen = _recorded_configuration(run, gates) if configuration is None else _load(configuration, gates)
-    return SchedulerOptions(with_enabled(chosen, names), gates, registry)
+    return SchedulerOptions(with_enabled(chosen, names), gates, registry, bindings_at_once=run.bindings_at_once)
 
 
 def _recorded_configuration(run: RunBody, gates: FeatureGates) -> SchedulerConfiguration:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from steersman.assembly.registry import PluginSource
-from steersman.record.comparison import ALL_FIELDS, WHAT_IF, Replay, compare, version_notes
+from steersman.record.comparison import ALL_FIELDS, WHAT_IF, Replay, comparable, compare, version_notes
 from steersman.record.decisions import DecisionObserver
 from steersman.record.frames import BindingBody, DecisionBody
 from steersman.record.live_comparison import replay_live
@@ -47,7 +47,8 @@ def replay(
     if recorded.end is None:
         decided = decided[: len(recorded.decisions)]
     is_other = configuration is not None or bool(consent.others(recorded.run))
-    differences = tuple(compare(recorded.decisions, decided, WHAT_IF if is_other else ALL_FIELDS))
+    was, now = ([comparable(one, recorded.run) for one in some] for some in (recorded.decisions, decided))
+    differences = tuple(compare(was, now, WHAT_IF if is_other else ALL_FIELDS))
     made = sum(1 for difference in differences if difference.recorded is not None)
     same = len(recorded.decisions) - made
     return Replay(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -14,6 +14,7 @@ from steersman.api import codec
 from steersman.errors import InputError
 from steersman.framework.watching import is_custom
 from steersman.internal_errors import describe
+from steersman.kubelets.durations import LONGEST_SECONDS
 from steersman.record.frames import Frame, FrameKind, StepBody, encoded
 from steersman.record.given_objects import object_frames
 from steersman.sim import Simulation
@@ -25,8 +26,6 @@ _DELETE = "_delete"
 _LEAVE_OUT = "leave_out"
 _GOING_ON = frozenset({"run", "advance"})
 """Steps that say until when time goes on."""
-LONGEST_SECONDS: Final = 10 * 366 * 86_400
-"""Ten years: a record may say anything, and must not keep a replay busy for ever."""
 METHODS = frozenset(
     {
         *("_add", "_delete", "patch", "evict", "crash", "recover", "reboot", "drain", "cordon", "uncordon"),
@@ -98,12 +97,13 @@ def do_again(step: JournaledCall, simulation: Simulation) -> None:
 
 
 def _require_an_end(step: JournaledCall) -> None:
+    """A record may say anything, and must not keep a replay busy for ever."""
     if step.method not in _GOING_ON:
         return
     until = step.keywords.get("until", step.arguments[0] if step.arguments else None)
     if isinstance(until, int | float) and not until <= LONGEST_SECONDS:
-        wrong = f"goes on for more than {LONGEST_SECONDS} seconds of simulated time, which no replay does"
-        hint = "the record was changed, or is damaged in a way that its checksums do not tell"
+        wrong = f"is more than {LONGEST_SECONDS:,.0f} seconds of simulated time, the longest that commands allow"
+        hint = "was the record changed, or written by a program of your own?"
         raise InputError(wrong, object=f"step {step.method} of the record", field="until", value=until, hint=hint)
 
 
