@@ -23,7 +23,9 @@ _SEED: Final = 0x5EED
 NO_NODE: Final = -1
 """In place of the totals of rows that are not feasible: what stands there has no meaning. Totals are not negative."""
 _MOST: Final = 1 << 20
-"""Factors are smaller. Totals of 32-bit profiles are below 2**28, and rows below 2**15: products add up to 63 bits."""
+"""Factors are smaller."""
+_HALF_BITS: Final = 16
+_LOW_HALF: Final = (1 << _HALF_BITS) - 1
 _USUAL_BYTES: Final = 4
 _DIGEST_BYTES: Final = 8
 
@@ -60,8 +62,8 @@ def factors_of(rows: int) -> Factors:
 
 
 def is_followed(totals: AnyIntColumn) -> bool:
-    """Whether the digest of the column is a sum, which can follow. Weights of wide profiles are so large that sums of products
-    might not fit."""
+    """Whether the digest of the column is a sum, which can follow. Totals of wide profiles are so large that products might
+    overflow."""
     return totals.dtype.itemsize <= _USUAL_BYTES
 
 
@@ -75,4 +77,7 @@ def digest_of(totals: AnyIntColumn) -> str:
 def sum_of(totals: AnyIntColumn) -> int:
     """The sum that is the digest of a column."""
     factors = factors_of(len(totals))
-    return int(np.maximum(totals, NO_NODE).astype(np.int64).dot(factors.column)) + factors.sum
+    counted = np.maximum(totals, NO_NODE).astype(np.int64)
+    # In two halves, so that no sum of products overflows however many rows there are.
+    high, low = (counted >> _HALF_BITS).dot(factors.column), (counted & _LOW_HALF).dot(factors.column)
+    return (int(high) << _HALF_BITS) + int(low) + factors.sum

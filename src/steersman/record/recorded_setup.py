@@ -125,7 +125,7 @@ def scheduler_options(
     gates = FeatureGates(run.gates)
     registry, names = register(plugins.sources(run))
     chosen = _recorded_configuration(run, gates) if configuration is None else _load(configuration, gates)
-    return SchedulerOptions(with_enabled(chosen, names), gates, registry, bindings_at_once=run.bindings_at_once)
+    return SchedulerOptions(with_enabled(chosen, names), gates, registry, bindings_at_once=max(1, run.bindings_at_once))
 
 
 def _recorded_configuration(run: RunBody, gates: FeatureGates) -> SchedulerConfiguration:
