@@ -8,7 +8,7 @@ A pod that is still pending is explained by the state that it faces, if the simu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from steersman import api
 from steersman.errors import InputError
@@ -26,6 +26,9 @@ from steersman.sim.utilisation import utilisation
 
 if TYPE_CHECKING:
     from steersman.sim.simulation import Simulation
+
+_MOST_SHOWN: Final = 5
+"""Pods of the same name in other namespaces that an error names."""
 
 
 class _Moment(NamedTuple):
@@ -136,7 +139,8 @@ def _unknown(simulation: Simulation, key: str) -> InputError:
     pod = simulation.cluster.find(api.Pod, key)
     if pod is None:
         name = key.rpartition("/")[2]
-        elsewhere = [other for other in simulation.cluster.objects(api.Pod) if other.rpartition("/")[2] == name]
-        hint = f"there is {', '.join(sorted(elsewhere))}" if elsewhere else None
+        elsewhere = sorted(other for other in simulation.cluster.objects(api.Pod) if other.rpartition("/")[2] == name)
+        more = f" and {len(elsewhere) - _MOST_SHOWN} more" if len(elsewhere) > _MOST_SHOWN else ""
+        hint = f"there is {', '.join(elsewhere[:_MOST_SHOWN])}{more}" if elsewhere else None
         return InputError("does not exist", object=f"Pod {key}", hint=hint)
     return InputError(f"was on {pod.spec.node_name or 'no node'} from the beginning", object=f"Pod {key}")
