@@ -71,7 +71,7 @@ def test_a_pod_of_another_namespace_is_named() -> None:
 def test_of_many_namespaces_with_such_a_pod_some_are_named() -> None:
     result = Simulation.load(nodes("n1"), *(a_pod("web").namespace(f"shop-{i}").obj() for i in range(7))).run()
     with pytest.raises(
-        InputError, match="there is shop-0/web, shop-1/web, shop-2/web, shop-3/web, shop-4/web and 2 more$"
+        InputError, match=r"there is shop-0/web, shop-1/web, shop-2/web, shop-3/web, shop-4/web and 2 more$"
     ):
         result.explain("web")
 
