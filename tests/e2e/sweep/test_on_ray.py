@@ -41,7 +41,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Forty runs of a few tenths of a second, in a folder that workers need not see: it has no name that they know."""
     folder = tmp_path_factory.mktemp("sweep")
     path = write_sweep(folder, seeds=20)
-    (folder / "cluster.yaml").write_text(yaml.safe_dump_all(objects(nodes=50, pods=400)))
+    (folder / "cluster.yaml").write_text(yaml.safe_dump_all(objects(nodes=200, pods=3000)))
     return path
 
 
