@@ -16,13 +16,14 @@ from steersman.controllers.owned_pods import OwnedPods, OwnerSelectors, owned_po
 from steersman.controllers.pod_template import PodTemplates
 from steersman.embedded import EventType, Pods
 from steersman.graph_copy import copied_attributes, two_levels
+from steersman.grouped_dict import GroupedDict
 
 T = TypeVar("T", bound=Object)
 
 _replace = msgspec.structs.replace
 
 
-@copied_attributes(_candidates=two_levels, _new_owners=two_levels)
+@copied_attributes(_candidates=two_levels)
 class PodOwnerController(Controller, Generic[T]):
     """Enqueues the owner whenever one of its pods changes, or one comes that it may want to adopt."""
 
@@ -38,7 +39,7 @@ class PodOwnerController(Controller, Generic[T]):
         #: Keys of pods without a controller that the owner of a key may want to adopt.
         self._candidates: dict[str, dict[str, None]] = {}
         #: By namespace, the keys of owners for which nobody has looked at the pods that have no controller.
-        self._new_owners: dict[str, dict[str, None]] = {}
+        self._new_owners: GroupedDict[str, str, None] = GroupedDict()
         self.store.subscribe(self._on_owner, (self.KIND,))
 
     @property
@@ -70,7 +71,7 @@ class PodOwnerController(Controller, Generic[T]):
     def adopt(self, owner: T, selector: Selector) -> None:
         """Makes the owner that of the selected pods which belong to nobody."""
         name, namespace = key(owner), owner.metadata.namespace
-        if name in self._new_owners.get(namespace, ()):
+        if name in self._new_owners.of(namespace):
             self._look_for_orphans(namespace)
         for pod_name in self._candidates.pop(name, ()):
             pod = self.owned.orphans(namespace).get(pod_name)  # as it is after the others were written
@@ -82,7 +83,9 @@ class PodOwnerController(Controller, Generic[T]):
     def _look_for_orphans(self, namespace: str) -> None:
         """Finds the pods that new owners of the namespace may want to adopt, for all of these owners in one pass: where there
         are many of both, trying each with each would take long. Pods have few different sets of labels."""
-        new = self._new_owners.pop(namespace)
+        new = set(self._new_owners.of(namespace))
+        for name in new:
+            self._new_owners.remove(namespace, name)
         owners_of: dict[tuple[tuple[str, str], ...], list[str]] = {}
         for pod_name, pod in self.owned.orphans(namespace).items():
             labels = tuple(pod.metadata.labels.items())
@@ -116,14 +119,14 @@ class PodOwnerController(Controller, Generic[T]):
             if old is None or self.selector_of(cast("T", old)) != self.selector_of(owner):
                 self._selectors.put(key(owner), owner.metadata.namespace, self.selector_of(owner))
             if old is None:
-                self._new_owners.setdefault(owner.metadata.namespace, {})[key(owner)] = None
+                self._new_owners.put(owner.metadata.namespace, key(owner), None)
             self.owner_came(owner)
         self.enqueue(key(cast("T", new or old)))
 
     def _forget(self, owner: T) -> None:
         self._selectors.remove(key(owner))
         self._candidates.pop(key(owner), None)
-        self._new_owners.get(owner.metadata.namespace, {}).pop(key(owner), None)
+        self._new_owners.remove(owner.metadata.namespace, key(owner))
         self.owner_went(owner)
 
     def _on_pod(self, owner: OwnerReference, before: Pod | None, after: Pod | None) -> None:

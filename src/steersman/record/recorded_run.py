@@ -119,5 +119,5 @@ def _is_after_a_gap(problems: list[Problem]) -> bool:
 
 
 def first_problem(reader: RecordReader) -> str | None:
-    """What the reader came upon first that is not there any more, as a hint; None: nothing so far."""
+    """The first part of the record that was found missing or damaged, as a hint; None: none so far."""
     return str(reader.problems[0]) if reader.problems else None
