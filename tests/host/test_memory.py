@@ -38,6 +38,13 @@ def test_what_came_since_is_frozen_too() -> None:
     assert gc.get_freeze_count() == 0
 
 
+def test_a_frozen_heap_is_looked_at_less_often() -> None:
+    before = gc.get_threshold()
+    with frozen_heap():
+        assert gc.get_threshold()[0] > before[0]
+    assert gc.get_threshold() == before
+
+
 FRAGMENTED = """
 from steersman.host import give_back_free_memory, keep_freed_memory
 
