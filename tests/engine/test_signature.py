@@ -221,6 +221,23 @@ def test_a_signature_kept_since_the_beginning_equals_a_fresh_one(story: list[tup
         assert totals(tables, kept) == totals(tables, fresh)
 
 
+@examples(60)
+@given(st.lists(steps, max_size=25), st.lists(st.booleans(), min_size=25, max_size=25))
+def test_a_row_asked_alone_is_as_feasible_as_among_all(story: list[tuple[str, int]], looks: list[bool]) -> None:
+    """Whether or not the other rows were brought up to date in between."""
+    tables = three_nodes()
+    table, outside, banned = tables.table, CountedFromOutside(tables.table), Banned(tables.table)
+    filters = (MostPods(table, 3), Schedulable(table))
+    alone, among_all = (signature(tables, filters, ((1, PodCount(table)),), (banned,)) for _ in range(2))
+    for number, ((what, index), look) in enumerate(zip(story, looks, strict=False)):
+        happen(tables, outside, what, f"n{index}", number)
+        banned.banned = number % 5
+        expected = {table.names[row] for row in table.live_rows() if alone.is_feasible(row)}
+        assert expected == feasible(tables, among_all)
+        if look:
+            assert feasible(tables, alone) == expected
+
+
 def happen(tables: Tables, outside: CountedFromOutside, what: str, name: str, number: int) -> None:
     table = tables.table
     if what == "pod":

@@ -99,7 +99,8 @@ class ColumnarEvaluation(Evaluation):
     """Filters when it is made; scores when asked. Where the signature says all there is to say, it is made with nothing but the
     best rows and the number of feasible ones; everything else is worked out when somebody asks for it."""
 
-    #: Of a complete signature: the feasible rows with the greatest total. None: to be looked for.
+    #: Of a complete signature, or a pod that can run on one node: the feasible rows with the greatest total. None: to be
+    #: looked for.
     _best_rows: Rows | None = None
     #: None: the signature's own, to be asked for.
     _passing: Feasible | None = None
@@ -127,14 +128,27 @@ class ColumnarEvaluation(Evaluation):
         by_kernels = not nominations.by_node and not pod.nominated_node and engine.sampling.is_off
         if by_kernels and entry.is_complete:
             self._best_rows, self.feasible_count = entry.signature.best_of_all()
-            return
-        self._passing = self._filter_by_kernels() if by_kernels else self._filter()
-        self.feasible_count = self._passing.count
+        elif by_kernels and entry.is_pinned:
+            self._best_rows = self._pinned_rows()
+            self.feasible_count = len(self._best_rows)
+        else:
+            self._passing = entry.signature.feasible() if by_kernels and entry.is_plain else self._filter()
+            self.feasible_count = self._passing.count
+
+    def _pinned_rows(self) -> Rows:
+        """The row of the one node on which the pod can run, if it is feasible."""
+        row = self._table.row_of(self.pod.pinned_to)
+        return (row,) if row is not None and self._entry.signature.is_feasible(row) else ()
 
     @property
     def _feasible(self) -> Feasible:
         if self._passing is None:
-            self._passing = self._entry.signature.feasible()
+            signature = self._entry.signature
+            self._passing = (
+                signature.feasible_at(self._table.row_of(self.pod.pinned_to))
+                if self._entry.is_pinned
+                else signature.feasible()
+            )
         return self._passing
 
     # -- PreFilter and Filter ----------------------------------------------------------------------------------------
@@ -148,14 +162,6 @@ class ColumnarEvaluation(Evaluation):
     @property
     def _profile(self) -> Profile:
         return self._engine.plan.profile
-
-    def _filter_by_kernels(self) -> Feasible:
-        """The feasible rows; where kernels alone decide, no plugin is asked."""
-        if self._entry.is_plain:
-            return self._entry.signature.feasible()
-        if self._entry.is_pinned:
-            return self._entry.signature.feasible_at(self._table.row_of(self.pod.pinned_to))
-        return self._filter()
 
     def _filter(self) -> Feasible:
         if self.pre_filter.status is not None:

@@ -161,6 +161,21 @@ class RowTotals:
 
     # -- keeping up --------------------------------------------------------------------------------------------------
 
+    def passes(self, row: int) -> bool:
+        """Whether the row passes, as `penalty` says after `sync`. The kernels are asked for that row alone, and nothing is
+        brought up to date that follows the pods of nodes: for pods of whom each can run on one node only, no other counts."""
+        table = self.table
+        if self._node_position != table.node_log.end:
+            self._combine_all()
+        elif table.terms_epoch != self._terms_seen and self._ask_term_kernels():
+            self._combine_with_terms()
+        if self._static_penalty_cell[row]:
+            return False
+        for column in self._local_filters:
+            if column.answer(row):
+                return False
+        return True
+
     def sync(self) -> None:
         table = self.table
         log = table.log

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from steersman.engine.best_rows import BestRows, MaskedBest, rows_of_greatest
 from steersman.engine.row_totals import RowTotals, Totals
 from steersman.engine.totals_digest import DigestedTotals
-from steersman.framework.columns import ClusterFilterKernel, Feasible
+from steersman.framework.columns import Feasible
 from steersman.framework.nodes_view import BoolColumn
 
 
@@ -56,15 +56,20 @@ class Signature:
                 rejected = mask if rejected is None else rejected | mask
         return rejected
 
+    def is_feasible(self, row: int) -> bool:
+        """Whether that one row is feasible; the others are not looked at."""
+        if not self.kept.passes(row):
+            return False
+        for kernel in self.kept.filters_asked_every_cycle:
+            rejected = kernel.rejected()
+            if rejected is not None and rejected[row]:
+                return False
+        return True
+
     def feasible_at(self, row: int | None) -> Feasible:
-        """Whether that one row is feasible, when no other counts; None: no row is."""
-        self.kept.sync()
+        """That one row if it is feasible, when no other counts; None: no row does."""
         penalty = np.full(self._table.capacity, -self.kept.loss, self.kept.dtype)
-        if (
-            row is None
-            or self.kept.penalty_cell[row]
-            or any(_rejects(kernel, row) for kernel in self.kept.filters_asked_every_cycle)
-        ):
+        if row is None or not self.is_feasible(row):
             return Feasible(penalty, 0)
         penalty[row] = 0
         return Feasible.at(row, penalty)
@@ -175,8 +180,3 @@ class Signature:
         if kept.best is None or kept.best.rows is None:
             kept.best = BestRows.of(kept.total)
         return kept.best.rows or (), kept.count
-
-
-def _rejects(kernel: ClusterFilterKernel, row: int) -> bool:
-    rejected = kernel.rejected()
-    return rejected is not None and bool(rejected[row])
