@@ -25,7 +25,7 @@ _FRAME: Final = struct.Struct(">HBBBI")
 _DATA, _HEADERS, _SETTINGS, _PING, _WINDOW_UPDATE = 0, 1, 4, 6, 8
 _END_STREAM, _ACK, _END_HEADERS = 0x1, 0x1, 0x4
 _MOST_ROOM: Final = (1 << 31) - 1 - 65535
-_CREATED: Final = b"\x48\x82\x10\x03"
+_CREATED: Final = b"\x0e\x82\x10\x03"
 """`:status: 201`, as Go's servers write it."""
 _DONE: Final = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}\n'
 _BROKEN: Final = b"\x48\x03500"
