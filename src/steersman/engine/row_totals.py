@@ -171,7 +171,7 @@ class RowTotals:
             self._combine_with_terms()
         if self._static_penalty_cell[row]:
             return False
-        for column in self._local_filters:
+        for column in self._local_filters:  # noqa: SIM110 a generator takes as long as the answers
             if column.answer(row):
                 return False
         return True
