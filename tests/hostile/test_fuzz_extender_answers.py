@@ -14,7 +14,7 @@ from tests.equivalence.examples import examples
 from tests.extenders.server import serve, world
 from tests.hostile.json_values import DEEP, LONG, TEXTS, VALUES, damaged, nearly
 
-from steersman.client import extender_wire as wire
+from steersman.client.extenders import priorities
 from steersman.config import Extender
 from steersman.framework.extender import ExtenderError
 from steersman.framework.ports import REASON_ERROR
@@ -88,7 +88,7 @@ def test_a_pod_is_placed_or_fails_with_a_reason(filtered: bytes, scored: bytes, 
 def scored_by(answer: bytes) -> dict[str, int] | str:
     """The priorities, or what is wrong with them."""
     try:
-        return wire.priorities(answer)
+        return priorities(answer)
     except ExtenderError as refused:
         return str(refused)
 
@@ -107,4 +107,4 @@ def test_priorities_are_integers_of_64_bits_or_an_error(answer: bytes) -> None:
 
 @pytest.mark.parametrize(("answer", "scores"), [(b'[{"host":"a","score":3},{"HOST":"a","Score":4}]', {"a": 7})])
 def test_a_node_that_is_scored_twice_has_the_sum(answer: bytes, scores: dict[str, int]) -> None:
-    assert wire.priorities(answer) == scores
+    assert priorities(answer) == scores

@@ -19,13 +19,11 @@ from steersman.client.extenders import HttpExtender, http_extenders
 from steersman.client.failure_log import FailureLog, Trouble, trouble_with
 from steersman.client.fence import FencedTransport, LeaseNotHeld, WriteFence
 from steersman.client.foreign_input import decode_foreign
-from steersman.client.informers import Informers
 from steersman.client.kubeconfig import ChosenCluster, ClusterChoice, connect
 from steersman.client.lease import ElectionSettings, HttpLease, LeaderElection, LeaseLost
-from steersman.client.list_watch import ListWatch, ObjectTexts
+from steersman.client.list_watch import ListWatch, ObjectTexts, RawObjects
 from steersman.client.pacing import RateLimited, RetryPolicy, Timing, TokenBucket
-from steersman.client.raw_objects import RawObjects
-from steersman.client.reflector import Reflector, may_be_absent
+from steersman.client.reflector import Informers, Reflector, may_be_absent
 from steersman.client.rights import Right, cluster_rights, lease_rights
 from steersman.client.set_aside import SetAside, SetAsideObject
 from steersman.client.transport import HttpTransport, Response, Transport, http_transport

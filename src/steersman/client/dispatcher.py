@@ -3,6 +3,10 @@
 
 Implements `assembly.ApiWriter`. What somebody waits for is a coroutine; failures and events are queued (`status_updates`,
 `events`) and written by `run`.
+
+Objects are changed by merge patches of what differs, onto the version that was seen: the Structs hold only some fields of an
+object, and the others must stay. `ResourceClaims` writes finalizers, allocation and users of claims, which others write too:
+where somebody else was faster, the change is made again.
 """
 
 from __future__ import annotations
@@ -10,13 +14,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
 from steersman import api
+from steersman.api import codec
 from steersman.api.meta import version_number
 from steersman.client import paths
 from steersman.client.binding_requests import BindingRequests
@@ -25,7 +30,6 @@ from steersman.client.errors import ApiError, ClientError
 from steersman.client.events import NORMAL, WARNING, EventRecorder
 from steersman.client.foreign_input import decode_foreign
 from steersman.client.pacing import RetryPolicy, Timing, retrying
-from steersman.client.resource_claims import ClaimChange, ResourceClaims
 from steersman.client.status_updates import StatusUpdate, StatusUpdates, patch_for
 from steersman.client.transport import JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Response, Transport
 from steersman.errors import SteersmanError
@@ -37,10 +41,14 @@ from steersman.internal_errors import InternalErrors
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=api.Object)
+ClaimChange = Callable[[api.ResourceClaim], api.ResourceClaim]
 
 POD_SCHEDULED: Final = "PodScheduled"
 ASSIGNED: Final = "Successfully assigned {pod} to {node}"
 REMEMBERED_PODS: Final = 4096
+CLAIM_ATTEMPTS: Final = 5
+"""So often the change of a ResourceClaim is made, where others change it at the same time."""
+CLAIM_PAUSE_SECONDS: Final = 0.01
 
 
 class FailedAttempt(Protocol):
@@ -284,3 +292,88 @@ def _scheduler_of(pod: api.Pod) -> str:
 
 def _version(pod: api.Pod) -> int:
     return version_number(pod.metadata.resource_version)
+
+
+# -- ResourceClaims ----------------------------------------------------------------------------------------------------
+
+
+class Send(Protocol):
+    """A request that is repeated where that is safe."""
+
+    def __call__(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | bytes | None = None,
+        content_type: str = JSON,
+        *,
+        idempotent: bool = True,
+    ) -> Awaitable[Response]: ...
+
+
+class ResourceClaims:
+    """Writes ResourceClaims."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+
+    async def change(self, claim: api.ResourceClaim, change: ClaimChange) -> api.ResourceClaim:
+        for _ in range(CLAIM_ATTEMPTS - 1):
+            try:
+                return await self._write(claim, change(claim))
+            except ApiError as refusal:
+                if not refusal.is_conflict:
+                    raise
+            await asyncio.sleep(CLAIM_PAUSE_SECONDS)
+            answer = await self._send("GET", paths.of(claim))
+            claim = decode_foreign(answer.body, api.ResourceClaim, "the ResourceClaim")
+        return await self._write(claim, change(claim))
+
+    async def create(self, claim: api.ResourceClaim) -> api.ResourceClaim:
+        path = paths.collection(api.ResourceClaim, claim.metadata.namespace)
+        answer = await self._send("POST", path, codec.encode(claim), idempotent=False)
+        return decode_foreign(answer.body, api.ResourceClaim, "the ResourceClaim")
+
+    async def delete(self, claim: api.ResourceClaim) -> None:
+        """One that is gone already is deleted."""
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": claim.metadata.uid}}
+        try:
+            await self._send("DELETE", paths.of(claim), options)
+        except ApiError as refusal:
+            if not refusal.is_not_found:
+                raise
+
+    async def tell_pod(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
+        patch = {"metadata": {"uid": pod.metadata.uid}, "status": {"extendedResourceClaimStatus": status}}
+        await self._send("PATCH", paths.of(pod, "status"), patch, STRATEGIC_MERGE_PATCH)
+
+    async def _write(self, old: api.ResourceClaim, new: api.ResourceClaim) -> api.ResourceClaim:
+        """The status has a path of its own, and is written second: without the finalizer nothing may be allocated."""
+        if new.metadata.finalizers != old.metadata.finalizers:
+            written = await self._patch(old, "", {"finalizers": new.metadata.finalizers}, {})
+            old = written
+        status = _status_patch(old.status, new.status)
+        return await self._patch(old, "status", {}, {"status": status}) if status else old
+
+    async def _patch(
+        self, claim: api.ResourceClaim, subresource: str, metadata: dict[str, Any], rest: dict[str, Any]
+    ) -> api.ResourceClaim:
+        seen = {"uid": claim.metadata.uid, "resourceVersion": claim.metadata.resource_version}
+        patch = {"metadata": {**{name: value for name, value in seen.items() if value}, **metadata}, **rest}
+        answer = await self._send("PATCH", paths.of(claim, subresource), patch, MERGE_PATCH, idempotent=False)
+        return decode_foreign(answer.body, api.ResourceClaim, "the ResourceClaim")
+
+
+def _status_patch(old: api.ResourceClaimStatus, new: api.ResourceClaimStatus) -> dict[str, Any]:
+    """The change of a status as a merge patch. An allocation does not change as long as there is one, but for its time."""
+    status: dict[str, Any] = {}
+    if old.allocation is None or new.allocation is None:
+        if old.allocation is not new.allocation:
+            status["allocation"] = new.allocation
+    elif old.allocation.allocation_timestamp != new.allocation.allocation_timestamp:
+        status["allocation"] = {"allocationTimestamp": new.allocation.allocation_timestamp}
+    if old.reserved_for != new.reserved_for:
+        status["reservedFor"] = new.reserved_for or None
+    if old.devices and not new.devices:
+        status["devices"] = None
+    return status

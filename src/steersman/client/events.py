@@ -24,8 +24,8 @@ from steersman import api
 from steersman.api import Int32, Object, ObjectReference, Struct, codec, timestamps
 from steersman.client import paths
 from steersman.client.direct_posts import DirectPosts
-from steersman.client.dropped_events import DroppedEvents
 from steersman.client.errors import ApiError, ClientError
+from steersman.client.failure_log import DroppedEvents
 from steersman.client.pacing import RetryPolicy, Timing, retrying
 from steersman.client.transport import JSON, STRATEGIC_MERGE_PATCH, Response, Transport
 from steersman.errors import SteersmanError

@@ -1,26 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extenders over HTTP. Made from the configuration, asked by the cycle, preemption and the binding driver.
+"""Extenders over HTTP: made from the configuration, asked by the cycle, preemption and the binding driver.
 
-Every call is one POST of JSON with a deadline and a limit for the answer; whatever goes wrong is an `ExtenderError`.
-`extender_wire` knows the JSON. Passwords in addresses are never shown.
+    PodInfo, nodes or victims ─► ExtenderArgs … (JSON) ─► POST {urlPrefix}/{verb} ─► answer (JSON) ─► nodes, scores or victims
+
+Every call is one POST with a deadline and a limit for the answer. Whatever goes wrong is an `ExtenderError`, and so is an
+answer that holds something else than it should. Passwords in addresses are never shown.
+
+The JSON is that of `kube-scheduler/extender/v1`. Go writes these types with their Go names (`NodeNames`) and reads them
+whatever the case of their letters, so that extenders answer `nodeNames` or `nodenames` as well.
 """
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import msgspec
 
 from steersman import api, config
 from steersman.api import Container
-from steersman.client import extender_wire as wire
 from steersman.client.auth.credentials import ClientCertificate
 from steersman.client.connection import load_certificate
+from steersman.client.errors import UnreadableAnswer
 from steersman.client.fence import LeaseNotHeld, WriteFence
-from steersman.client.foreign_input import UNCOMPRESSED, read_body
-from steersman.client.raw_objects import RawObjects
+from steersman.client.foreign_input import UNCOMPRESSED, decode_foreign, read_body
+from steersman.client.list_watch import RawObjects
 from steersman.config.extenders import in_call_order, timeout
 from steersman.framework.extender import ExtenderError, ExtenderFilterOutcome, NodeVictims, PodsOn
 from steersman.framework.pod_info import PodInfo
@@ -29,15 +36,31 @@ from steersman.redaction import hide_passwords
 if TYPE_CHECKING:
     import aiohttp  # else with the first question: a third of a start's imports, and most clusters have no extender
 
+T = TypeVar("T")
+_Shown = Callable[[api.Object], msgspec.Raw]
+"""An object as an extender is to see it."""
+_Fields = Mapping[str, Any]
+"""The fields of a JSON object by name in lower case."""
+
 BAD_CODE = "failed {verb} with extender at URL {url}, code {code}"
 UNKNOWN_NODE = 'extender "{url}" claims a filtered node "{node}" which is not found in the input node list'
 UNKNOWN_VICTIM = (
     "extender: {url} claims to preempt pod (UID: {uid}) on node: {node}, but the pod is not found on that node"
 )
 NO_SUCH_NODE = 'nodeinfo not found for node name "{}"'
+UNREADABLE = "cannot read the extender's answer: {}"
 LONGEST_ANSWER: Final = 16 << 20
 """Bytes of an answer, besides four times those of the question: it repeats nodes that were in there, perhaps laid out."""
 _OK = 200
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+_JSON_TYPES: Final[Mapping[type, str]] = {
+    dict: "an object",
+    list: "an array",
+    str: "a string",
+    bool: "true or false",
+    int: "an integer",
+    float: "a number with a fraction",
+}
 
 
 class HttpExtender:
@@ -70,8 +93,8 @@ class HttpExtender:
 
     async def filter(self, pod: PodInfo, nodes: Sequence[api.Node]) -> ExtenderFilterOutcome:
         names_only = self._settings.node_cache_capable
-        args = wire.node_args(pod, nodes, names_only, self._raw_objects.shown)
-        answer = wire.fields(await self._send(self._settings.filter_verb, args))
+        args = _node_args(pod, nodes, names_only, self._raw_objects.shown)
+        answer = _answer_fields(await self._send(self._settings.filter_verb, args))
         _require_no_error(answer)
         left = _nodes_left(answer, names_only)
         shown = {node.metadata.name for node in nodes}
@@ -80,25 +103,25 @@ class HttpExtender:
                 raise ExtenderError(UNKNOWN_NODE.format(url=self.name, node=name))
         return ExtenderFilterOutcome(
             tuple(left),
-            wire.texts_by_name(answer.get("failednodes")),
-            wire.texts_by_name(answer.get("failedandunresolvablenodes")),
+            _texts_by_name(answer.get("failednodes")),
+            _texts_by_name(answer.get("failedandunresolvablenodes")),
         )
 
     async def prioritize(self, pod: PodInfo, nodes: Sequence[api.Node]) -> Mapping[str, int]:
-        args = wire.node_args(pod, nodes, self._settings.node_cache_capable, self._raw_objects.shown)
-        return wire.priorities(await self._send(self._settings.prioritize_verb, args))
+        args = _node_args(pod, nodes, self._settings.node_cache_capable, self._raw_objects.shown)
+        return priorities(await self._send(self._settings.prioritize_verb, args))
 
     async def bind(self, pod: PodInfo, node_name: str) -> None:
-        answer = await self._send(self._settings.bind_verb, wire.binding_args(pod, node_name), self._fence)
-        _require_no_error(wire.fields(answer))
+        answer = await self._send(self._settings.bind_verb, _binding_args(pod, node_name), self._fence)
+        _require_no_error(_answer_fields(answer))
 
     async def process_preemption(
         self, pod: PodInfo, victims: Mapping[str, NodeVictims], pods_on: PodsOn
     ) -> Mapping[str, NodeVictims]:
-        args = wire.preemption_args(pod, victims, self._settings.node_cache_capable, self._raw_objects.shown)
-        answer = wire.fields(await self._send(self._settings.preempt_verb, args, self._fence))
-        chosen = wire.map_of(answer.get("nodenametometavictims"))
-        return {node: self._victims(node, wire.fields_of(its), pods_on) for node, its in chosen.items()}
+        args = _preemption_args(pod, victims, self._settings.node_cache_capable, self._raw_objects.shown)
+        answer = _answer_fields(await self._send(self._settings.preempt_verb, args, self._fence))
+        chosen = _map_of(answer.get("nodenametometavictims"))
+        return {node: self._victims(node, _fields_of(its), pods_on) for node, its in chosen.items()}
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -111,18 +134,18 @@ class HttpExtender:
         named = container.resources
         return not self._managed.isdisjoint((*named.requests, *named.limits))
 
-    def _victims(self, node: str, its: wire.Fields, pods_on: PodsOn) -> NodeVictims:
+    def _victims(self, node: str, its: _Fields, pods_on: PodsOn) -> NodeVictims:
         pods = pods_on(node)
         if pods is None:
             raise ExtenderError(NO_SUCH_NODE.format(node))
         by_uid = {pod.uid: pod for pod in pods}
         victims: list[PodInfo] = []
-        for entry in wire.items_of(its.get("pods")):
-            uid = wire.text_of(wire.fields_of(entry).get("uid"))
+        for entry in _items_of(its.get("pods")):
+            uid = _text_of(_fields_of(entry).get("uid"))
             if uid not in by_uid:
                 raise ExtenderError(UNKNOWN_VICTIM.format(url=self.name, uid=uid, node=node))
             victims.append(by_uid[uid])
-        return NodeVictims(tuple(victims), wire.number_of(its.get("numpdbviolations")))
+        return NodeVictims(tuple(victims), _number_of(its.get("numpdbviolations")))
 
     async def _send(self, verb: str, body: bytes, fence: WriteFence | None = None) -> bytes:
         import aiohttp
@@ -181,22 +204,6 @@ async def http_extenders(
             await extender.close()
 
 
-def _require_no_error(answer: wire.Fields) -> None:
-    text = wire.text_of(answer.get("error"))
-    if text:
-        raise ExtenderError(text)
-
-
-def _nodes_left(answer: wire.Fields, names_only: bool) -> list[str]:
-    """An extender that has nodes in its cache may still answer with whole nodes; no list at all is an empty one."""
-    names = answer.get("nodenames")
-    if names_only and names is not None:
-        return [wire.text_of(name) for name in wire.items_of(names)]
-    nodes = wire.fields_of(answer.get("nodes"))
-    metadata = (wire.fields_of(wire.fields_of(node).get("metadata")) for node in wire.items_of(nodes.get("items")))
-    return [wire.text_of(its.get("name")) for its in metadata]
-
-
 # -- TLS ---------------------------------------------------------------------------------------------------------------
 
 
@@ -226,3 +233,137 @@ def _load_certificate(context: ssl.SSLContext, tls: config.ExtenderTLSConfig) ->
     certificate = tls.cert_data or Path(tls.cert_file).read_bytes()
     key = tls.key_data or Path(tls.key_file).read_bytes()
     load_certificate(context, ClientCertificate(certificate, key))
+
+
+# -- questions ---------------------------------------------------------------------------------------------------------
+
+
+def _node_args(pod: PodInfo, nodes: Sequence[api.Node], names_only: bool, shown: _Shown) -> bytes:
+    """ExtenderArgs: for filter and prioritize."""
+    names = [node.metadata.name for node in nodes]
+    return _encode(
+        {
+            "Pod": shown(pod.pod),
+            "Nodes": None if names_only else {"metadata": {}, "items": [shown(node) for node in nodes]},
+            "NodeNames": names if names_only else None,
+        }
+    )
+
+
+def _binding_args(pod: PodInfo, node_name: str) -> bytes:
+    """ExtenderBindingArgs."""
+    meta = pod.pod.metadata
+    return _encode({"PodName": meta.name, "PodNamespace": meta.namespace, "PodUID": meta.uid, "Node": node_name})
+
+
+def _preemption_args(pod: PodInfo, victims: Mapping[str, NodeVictims], uids_only: bool, shown: _Shown) -> bytes:
+    """ExtenderPreemptionArgs."""
+    by_node = {
+        node: {
+            "Pods": [{"UID": victim.uid} if uids_only else shown(victim.pod) for victim in its.pods],
+            "NumPDBViolations": its.pdb_violations,
+        }
+        for node, its in victims.items()
+    }
+    return _encode(
+        {
+            "Pod": shown(pod.pod),
+            "NodeNameToVictims": None if uids_only else by_node,
+            "NodeNameToMetaVictims": by_node if uids_only else None,
+        }
+    )
+
+
+def _encode(document: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(document)
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+
+def _answer_fields(answer: bytes) -> _Fields:
+    """The fields of an answer that is a JSON object, or null."""
+    return _fields_of(_decode(answer))
+
+
+def priorities(answer: bytes) -> dict[str, int]:
+    """HostPriorityList: by node. A node that is named more than once has the sum."""
+    scores: dict[str, int] = {}
+    for entry in map(_fields_of, _items_of(_decode(answer))):
+        host = _text_of(entry.get("host"))
+        scores[host] = scores.get(host, 0) + _number_of(entry.get("score"))
+    return scores
+
+
+def _require_no_error(answer: _Fields) -> None:
+    text = _text_of(answer.get("error"))
+    if text:
+        raise ExtenderError(text)
+
+
+def _nodes_left(answer: _Fields, names_only: bool) -> list[str]:
+    """An extender that has nodes in its cache may still answer with whole nodes; no list at all is an empty one."""
+    names = answer.get("nodenames")
+    if names_only and names is not None:
+        return [_text_of(name) for name in _items_of(names)]
+    nodes = _fields_of(answer.get("nodes"))
+    metadata = (_fields_of(_fields_of(node).get("metadata")) for node in _items_of(nodes.get("items")))
+    return [_text_of(its.get("name")) for its in metadata]
+
+
+# -- pieces of an answer; null is as good as nothing ----------------------------------------------------------------------
+
+
+def _fields_of(value: object) -> _Fields:
+    return {name.lower(): part for name, part in _map_of(value).items()}
+
+
+def _map_of(value: object) -> Mapping[str, Any]:
+    return {} if value is None else _require(value, dict)
+
+
+def _items_of(value: object) -> Iterable[Any]:
+    return () if value is None else _require(value, list)
+
+
+def _text_of(value: object) -> str:
+    return "" if value is None else _require(value, str)
+
+
+def _number_of(value: object) -> int:
+    """An integer of 64 bits, as Go has it there."""
+    number = 0 if value is None else _require(value, int)
+    if not _SMALLEST <= number <= _LARGEST:
+        raise ExtenderError(UNREADABLE.format("an integer does not fit 64 bits"))
+    return number
+
+
+def _texts_by_name(value: object) -> dict[str, str]:
+    return {name: _text_of(text) for name, text in _map_of(value).items()}
+
+
+def _require(value: object, kind: type[T]) -> T:
+    if not isinstance(value, kind) or isinstance(value, bool):
+        got = _JSON_TYPES.get(type(value), "null")
+        raise ExtenderError(UNREADABLE.format(f"got {got}, expected {_JSON_TYPES[kind]}"))
+    return value
+
+
+def _decode(answer: bytes) -> object:
+    try:
+        return _decoded(answer)
+    except UnreadableAnswer as cause:
+        raise ExtenderError(UNREADABLE.format(cause)) from cause
+
+
+def _decoded(answer: bytes) -> object:
+    """Go reads over bytes that are no UTF-8: they become U+FFFD."""
+    found: object
+    try:
+        found = decode_foreign(answer, object, "it")
+    except UnreadableAnswer:
+        replaced = answer.decode("utf-8", "replace").encode()
+        if replaced == answer:
+            raise
+        found = decode_foreign(replaced, object, "it")
+    return found

@@ -3,10 +3,14 @@
 
 `trouble_with` finds the cause behind an error of the client. `explain` and `doctor` print it; in a running scheduler, where
 twenty watches fail together, `FailureLog` writes it down when it begins, once a minute while it lasts, and when it is over.
+
+Events that the server refuses are told together as well: a namespace that is deleted refuses a hundred of them within a second.
+`events` hands them to `DroppedEvents`, which has a line for those that one namespace refuses for one reason.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 from threading import Lock
@@ -15,6 +19,7 @@ from typing import Final
 import msgspec
 
 from steersman.client.errors import ApiError, ConnectionFailed, UnreadableLine
+from steersman.client.pacing import Timing
 from steersman.clock import Clock
 from steersman.errors import SteersmanError
 
@@ -23,8 +28,15 @@ logger = logging.getLogger(__name__)
 REMIND_SECONDS: Final = 60.0
 SEE_DOCTOR: Final = "`steersman doctor` shows what else is missing"
 OVER: Final = "the API server at %s answers again"
+COLLECT_SECONDS: Final = 1.0
+"""So long refused events are collected before they are told."""
+DROPPED_EVENT: Final = "an event about pod %s/%s is dropped: %s"
+DROPPED_EVENTS: Final = "%d events about pods of namespace %s are dropped, the last about %s: %s"
 _FORBIDDEN: Final = 403
 _UNTRUSTED: Final = "CERTIFICATE_VERIFY_FAILED"
+
+
+# -- trouble with a server ---------------------------------------------------------------------------------------------
 
 
 class Trouble(msgspec.Struct, frozen=True):
@@ -95,3 +107,49 @@ class FailureLog:
                 self._told.clear()
         if is_over:
             logger.info(OVER, self._server)
+
+
+# -- events that a server did not take ---------------------------------------------------------------------------------
+
+
+class _Refusals(msgspec.Struct):
+    """Refused events of one namespace and one kind of refusal."""
+
+    count: int = 0
+    pod: str = ""
+    reason: str = ""
+
+
+class DroppedEvents:
+    """The events that were dropped and not yet told."""
+
+    def __init__(self) -> None:
+        self._refusals: dict[tuple[str, str], _Refusals] = {}
+        self._has_some = asyncio.Event()
+
+    def add(self, namespace: str, pod: str, failure: SteersmanError) -> None:
+        """Texts of refusals name the event, so that alike ones are told apart by code and reason only."""
+        kind = f"{failure.code} {failure.reason}" if isinstance(failure, ApiError) else type(failure).__name__
+        refusals = self._refusals.setdefault((namespace, kind), _Refusals())
+        refusals.count += 1
+        refusals.pod, refusals.reason = pod, str(failure)
+        self._has_some.set()
+
+    async def run(self, timing: Timing) -> None:
+        """Tells of what is dropped until it is cancelled."""
+        try:
+            while True:
+                await self._has_some.wait()
+                await timing.sleep(COLLECT_SECONDS)
+                self.tell()
+        finally:
+            self.tell()
+
+    def tell(self) -> None:
+        for (namespace, _), refusals in self._refusals.items():
+            if refusals.count == 1:
+                logger.warning(DROPPED_EVENT, namespace, refusals.pod, refusals.reason)
+            else:
+                logger.warning(DROPPED_EVENTS, refusals.count, namespace, refusals.pod, refusals.reason)
+        self._refusals.clear()
+        self._has_some.clear()

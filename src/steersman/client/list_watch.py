@@ -2,24 +2,26 @@
 """Lists and watches of one kind, typed. In comes JSON from the `transport`, out go objects for the `reflector`.
 
 An object that cannot be read comes out as `Unreadable`: the others of the list, and the lines after it, are as good as ever.
+
+The objects hold only the fields that the scheduler itself reads. Extenders are shown the others too: `RawObjects` keeps the
+texts of what was decoded, no more than the configured extenders are shown, and `extenders` sends them on.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
-from steersman import api
+from steersman import api, config
 from steersman.api import codec
 from steersman.client import paths
 from steersman.client.errors import ApiError, ConnectionFailed, UnreadableLine
 from steersman.client.foreign_input import error_from_status
 from steersman.client.pacing import Timing
-from steersman.client.raw_objects import RawObjects
 from steersman.client.set_aside import Unreadable
 from steersman.client.transport import Query, Response, Transport
 from steersman.errors import InputError
@@ -41,6 +43,9 @@ MOST_EMPTY_PAGES: Final = 100
 NO_END: Final = f"more than {MOST_EMPTY_PAGES} pages of the list have no objects and name another page"
 UNREADABLE_AT_ONCE: Final = 16
 """After so many unreadable objects of a list others may run: finding out what is wrong takes a while."""
+
+
+# -- the pages of a list -----------------------------------------------------------------------------------------------
 
 
 class ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "next_page": "continue"}):
@@ -79,6 +84,9 @@ def _page(body: bytes, path: str) -> ListPage:
         return codec.decode(body, ListPage)
     except InputError as cause:
         raise ConnectionFailed(f"GET {path}: the list cannot be read: {cause}", may_have_arrived=True) from cause
+
+
+# -- lists and watches of a kind ---------------------------------------------------------------------------------------
 
 
 class _Line(msgspec.Struct):
@@ -228,3 +236,49 @@ class ListWatch(Generic[T]):
         except InputError as cause:
             return Unreadable.from_text(raw, self.kind, str(cause))
         return obj
+
+
+# -- objects as the server wrote them ----------------------------------------------------------------------------------
+
+
+class RawObjects:
+    """Texts of the API server by kind and uid: without managed fields, which are most of the text, and without the kind."""
+
+    def __init__(self, extenders: Sequence[config.Extender] = ()) -> None:
+        shown_pods = [e for e in extenders if e.filter_verb or e.prioritize_verb or e.preempt_verb]
+        shown_nodes = [e for e in extenders if (e.filter_verb or e.prioritize_verb) and not e.node_cache_capable]
+        self._texts: dict[type[api.Object], dict[str, msgspec.Raw]] = {}
+        if shown_pods:
+            self._texts[api.Pod] = {}
+        if shown_nodes:
+            self._texts[api.Node] = {}
+        #: Victims of preemption are shown whole to extenders that know no nodes.
+        self._keeps_bound_pods = any(e.preempt_verb and not e.node_cache_capable for e in shown_pods)
+
+    def keeps(self, kind: type[api.Object]) -> bool:
+        return kind in self._texts
+
+    def remember(self, obj: api.Object, text: bytes | msgspec.Raw) -> None:
+        if isinstance(obj, api.Pod) and obj.spec.node_name and not self._keeps_bound_pods:
+            self.forget(obj)
+        else:
+            self._texts[type(obj)][obj.metadata.uid] = _trimmed(text)
+
+    def forget(self, obj: api.Object) -> None:
+        self._texts[type(obj)].pop(obj.metadata.uid, None)
+
+    def forget_all(self, kind: type[api.Object]) -> None:
+        self._texts[kind].clear()
+
+    def shown(self, obj: api.Object) -> msgspec.Raw:
+        """The object as the API server wrote it, or as much of it as is known."""
+        text = self._texts.get(type(obj), {}).get(obj.metadata.uid)
+        return msgspec.Raw(codec.encode(obj)) if text is None else text
+
+
+def _trimmed(text: bytes | msgspec.Raw) -> msgspec.Raw:
+    document: dict[str, Any] = codec.plain(text)
+    for field in ("apiVersion", "kind"):
+        document.pop(field, None)
+    (document.get("metadata") or {}).pop("managedFields", None)
+    return msgspec.Raw(msgspec.json.encode(document))

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One kind of objects, kept equal to what the API server has: lists, then watches, and lists again when it must.
+"""The objects of an API server, kept equal to what it has: a `Reflector` per kind, and `Informers` that runs all of them.
 
     list ─► replace ─► watch ─► changed, deleted ─► sink (`ingest`)
       ▲                  └─ cut: watch again from the last version
       └──── 410 Gone, errors of the server ──┘
 
-`informers` runs one per kind. Never gives up: what goes wrong is logged, remembered, and tried again after a pause. An object
-that cannot be used, because it cannot be read or because the sink fails, is `set_aside`, and its last good version stays.
+A reflector never gives up: what goes wrong is logged, remembered, and tried again after a pause. An object that cannot be used,
+because it cannot be read or because the sink fails, is `set_aside`, and its last good version stays.
+
+All reflectors feed one sink. That of pods comes last: pods are followed when everything they depend on is known. Scheduling
+starts after `Informers.wait_synced`.
 """
 
 from __future__ import annotations
@@ -14,17 +17,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from collections.abc import Iterable, Sequence
 from contextlib import aclosing
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from steersman import api
 from steersman.client.errors import ApiError, ConnectionFailed, UnreadableLine
 from steersman.client.failure_log import FailureLog
-from steersman.client.list_watch import BOOKMARK, DELETED, UNREADABLE_AT_ONCE, Listing, ListWatch, WatchedChange
+from steersman.client.list_watch import (
+    BOOKMARK,
+    DELETED,
+    UNREADABLE_AT_ONCE,
+    Listing,
+    ListWatch,
+    ObjectTexts,
+    RawObjects,
+    WatchedChange,
+)
 from steersman.client.pacing import Backoff, Pauses, Timing
 from steersman.client.set_aside import SetAside, Unreadable, stand_in
+from steersman.client.transport import Transport
 from steersman.errors import SteersmanError
-from steersman.framework.watching import EventSink, event_resource, is_custom
+from steersman.framework.watching import WATCHED_KINDS, EventSink, event_resource, is_custom
 from steersman.internal_errors import INTERNAL_ERROR, InternalErrors, describe
 from steersman.waiting import ended_before
 
@@ -45,6 +59,12 @@ UNNAMED_SERVER: Final = "the given address"
 """In the log of a reflector that was not told which server it follows."""
 BREATH: Final = 512
 """After so many objects of a list others may run."""
+UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
+"""Pods that have ended hold nothing; to a watcher they are gone."""
+_SELECTORS: Final[dict[type[api.Object], str]] = {api.Pod: UNFINISHED}
+
+
+# -- one kind ----------------------------------------------------------------------------------------------------------
 
 
 def may_be_absent(kind: type[api.Object]) -> bool:
@@ -302,3 +322,74 @@ class Reflector(Generic[T]):
             expired = isinstance(failure, ApiError) and failure.is_expired
             logger.log(logging.INFO if expired else logging.WARNING, "%s: %s%s", self._what, explanation, failure)
         await self._backoff.pause(failure.retry_after if isinstance(failure, ApiError) else None)
+
+
+# -- all kinds ---------------------------------------------------------------------------------------------------------
+
+
+class Informers:
+    """The reflectors of all kinds."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        sink: EventSink,
+        timing: Timing,
+        kinds: Iterable[type[api.Object]] = WATCHED_KINDS,
+        raw_objects: RawObjects | None = None,
+        internal_errors: InternalErrors | None = None,
+        failure_log: FailureLog | None = None,
+        texts: ObjectTexts | None = None,
+    ) -> None:
+        failures = failure_log or FailureLog(timing.clock, UNNAMED_SERVER)
+        #: Objects of any kind that cannot be used.
+        self.set_aside = SetAside(timing.clock)
+        sources = (ListWatch(transport, kind, timing, _SELECTORS.get(kind, ""), raw_objects, texts) for kind in kinds)
+        self.reflectors: Sequence[Reflector[Any]] = [
+            Reflector(
+                source,
+                sink,
+                timing,
+                set_aside=self.set_aside,
+                internal_errors=internal_errors,
+                failure_log=failures,
+            )
+            for source in sources
+        ]
+        self._synced = asyncio.Event()
+
+    @property
+    def has_synced(self) -> bool:
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        """Returns when the sink knows all that was there at the start."""
+        await self._synced.wait()
+
+    async def catch_up(self, seconds: float) -> None:
+        """Returns when the sink knows all that was there before this was called, as far as following broke off within the last
+        seconds. A watch that goes on is never far behind; one that is being opened again may be."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in self.reflectors:
+                if reflector.was_interrupted(seconds):
+                    group.create_task(reflector.renew(), name=f"catch up with {reflector.kind.PLURAL}")
+
+    def objects(self) -> list[api.Object]:
+        """Everything that the sink works with."""
+        return [obj for reflector in self.reflectors for obj in reflector.objects.values()]
+
+    def not_synced(self) -> list[Reflector[Any]]:
+        """The reflectors that everybody waits for; each says what went wrong."""
+        return [reflector for reflector in self.reflectors if not reflector.has_synced]
+
+    async def run(self) -> None:
+        """Follows all kinds until it is cancelled."""
+        last = [reflector for reflector in self.reflectors if reflector.kind is api.Pod]
+        first = [reflector for reflector in self.reflectors if reflector.kind is not api.Pod]
+        async with asyncio.TaskGroup() as group:
+            for wave in (first, last):
+                for reflector in wave:
+                    group.create_task(reflector.run(), name=f"follow {reflector.kind.PLURAL}")
+                for reflector in wave:
+                    await reflector.wait_synced()
+            self._synced.set()

@@ -28,7 +28,7 @@ from steersman.client import (
     paths,
     trouble_with,
 )
-from steersman.client.informers import UNFINISHED
+from steersman.client.reflector import UNFINISHED
 from steersman.errors import SteersmanError
 from steersman.framework.watching import WATCHED_KINDS
 

@@ -15,7 +15,7 @@ import msgspec
 
 from steersman.api import timestamps
 from steersman.client.extenders import HttpExtender
-from steersman.client.raw_objects import RawObjects
+from steersman.client.list_watch import RawObjects
 from steersman.record.comparison import (
     ALL_FIELDS,
     ComparedFields,
