@@ -18,7 +18,7 @@ from tests.client.following import IMPATIENT, running, until
 from tests.client.serving import run, serve
 
 from steersman.app import AuthenticationOptions
-from steersman.app.authorities import PATH, Authorities, look_up, published
+from steersman.app.endpoints import AUTHORITIES_PATH, Authorities, look_up, published
 from steersman.client import ApiError, Connection, UnreadableAnswer, http_transport
 from steersman.errors import InputError
 from steersman.serving import CertificateUsers, ServerTls, TlsOptions, self_signed
@@ -36,7 +36,7 @@ class Publisher:
         self.asked = 0
 
     async def answer(self, request: web.Request) -> web.Response:
-        assert request.path == PATH
+        assert request.path == AUTHORITIES_PATH
         self.asked += 1
         body: dict[str, Any] = {
             "kind": "ConfigMap",

@@ -16,8 +16,8 @@ from tests.client.following import until
 from tests.client.serving import run
 
 from steersman import api
+from steersman.app import process
 from steersman.app import program as program_module
-from steersman.app import supervision
 from steersman.client.lease import Lease, LeaseSpec
 from steersman.config import API_VERSION, CONFIGURATION_KIND
 from steersman.testing import make_pod
@@ -122,8 +122,8 @@ def test_the_second_of_two_goes_on_where_the_first_ends() -> None:
 def test_a_scheduling_loop_that_stands_still_for_long_gives_the_lease_up(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(supervision, "STANDSTILL_SECONDS", 1.0)
-    monkeypatch.setattr(supervision, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(process, "STANDSTILL_SECONDS", 1.0)
+    monkeypatch.setattr(process, "LOOK_SECONDS", 0.05)
 
     async def scenario() -> None:
         server = cluster()

@@ -16,8 +16,8 @@ from tests.client.serving import run
 
 from steersman.app import RunOptions
 from steersman.app import program as program_module
+from steersman.app.process import Bindings
 from steersman.app.run import until_signalled
-from steersman.app.tasks import Bindings
 from steersman.testing import make_pod
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.serving.running import endpoints as pages
 
 from steersman.app import ServingOptions, endpoints
-from steersman.app.transports import ControlTransports
+from steersman.app.control_thread import ControlTransports
 from steersman.client import Timing
 from steersman.client.connection import Connection
 from steersman.client.transport import HttpTransport

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 from tests.client.serving import run
 
-from steersman.app.tasks import Bindings
+from steersman.app.process import Bindings
 from steersman.binding.direct_bindings import DirectBinding, DirectBindingEnds, DirectBindings
 from steersman.cycle.decision import Scheduled
 from steersman.engine.evaluation import Choice

@@ -9,7 +9,7 @@ import pytest
 from tests.client.following import running, until
 from tests.client.serving import run
 
-from steersman.app.tasks import Bindings
+from steersman.app.process import Bindings
 from steersman.assembly import AttemptObserver, Scheduler, SchedulerOptions
 from steersman.binding.guarded import Guarded
 from steersman.client import Timing

@@ -3,9 +3,9 @@
 
     RunOptions ─► `settings.effective` (configuration, gates, plugins) ─► run ─► exit code
 
-`program` connects the parts and lives through start, leading and shutdown, `host` drives the scheduler,
-`log_lines` logs, `tasks` holds what is in flight, `process` has what concerns the operating system, signals among it. A
-thread of their own (`control_thread`) have the lease, the endpoints (`authorities`: to whom) and the watchdog of `supervision`.
+`program` connects the parts and lives through start, leading and shutdown, `host` drives the scheduler, `log_lines` logs,
+`process` has what concerns the operating system, keeps work going and holds what is in flight. The lease, the `endpoints` and
+the watchdog have a thread of their own (`control_thread`, which also opens the connections of both loops).
 """
 
 from steersman.app.process import Control

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The second thread of a running scheduler: lease, probes, TLS, reviews and pages have a loop of their own there.
+"""The two loops of a running scheduler: a second thread for lease, probes, TLS, reviews and pages; the connections of both.
 
-    scheduling loop (main thread)                    control loop (this thread)
+    scheduling loop (main thread)                    control loop (second thread)
       watches, cycles, bindings                        lease, HTTPS server, watchdog
       await thread.entered(…) ────────────────────────► opens, and closes, what lives there
       await thread.begin(…)   ────────────────────────► runs it there
@@ -15,6 +15,12 @@ extension module in C for example, stops both.
     control loop      acquire ─► hold, renewing ───────────────────────► release, or LeaseLost
                             │                          ▲                          │
     scheduling loop      elected ─► lead ─► ended ─► resign                  lost: everything ends at once
+
+Each loop has connections and credentials of its own: neither ever waits for the other. What is urgent does not queue behind
+what is plentiful. All requests count in the metrics.
+
+    control loop      the lease and access reviews have no limits
+    scheduling loop   objects and bindings share the configured limits, events have limits of their own; both are fenced
 """
 
 from __future__ import annotations
@@ -23,23 +29,33 @@ import asyncio
 import concurrent.futures
 import logging
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
+import msgspec
+
 from steersman.app.process import new_event_loop
 from steersman.client import (
+    Connection,
+    DirectPosts,
     ElectionSettings,
     FailureLog,
+    FencedTransport,
     HttpLease,
+    HttpTransport,
     LeaderElection,
     LeaseLost,
+    RateLimited,
     Timing,
+    TokenBucket,
     Transport,
     WriteFence,
+    http_transport,
 )
-from steersman.config import LeaderElectionConfiguration
+from steersman.config import ClientConnection, LeaderElectionConfiguration
+from steersman.observe import ClientMetrics, MeasuredTransport
 from steersman.serving import SchedulingLoopBusy
 
 logger = logging.getLogger(__name__)
@@ -53,6 +69,9 @@ ANSWER_SECONDS: Final = 10.0
 MOST_QUESTIONS: Final = 8
 """More at once would only wait for each other."""
 BUSY: Final = "the scheduling loop has not answered within {:g} seconds; /livez says whether it stands still\n"
+
+
+# -- the thread --------------------------------------------------------------------------------------------------------
 
 
 class ControlThread:
@@ -230,3 +249,69 @@ def _is_in_order(term: asyncio.Future[None]) -> bool:
         logger.error("%s", failure.exceptions[0])
         return False
     raise failure
+
+
+# -- connections of both loops -----------------------------------------------------------------------------------------
+
+
+class ControlConnections(msgspec.Struct, frozen=True):
+    """Connections of the lease, and of those who ask on the scheduler's behalf who a client is and what it may see."""
+
+    lease: Connection
+    authentication: Connection
+    authorization: Connection
+
+
+class Transports(msgspec.Struct, frozen=True):
+    """Transports of the scheduling loop, and the short way that POSTs may take."""
+
+    cluster: Transport
+    events: Transport
+    cluster_posts: DirectPosts
+    event_posts: DirectPosts
+
+
+class ControlTransports(msgspec.Struct, frozen=True):
+    """Transports of the control loop."""
+
+    lease: Transport
+    authentication: Transport
+    authorization: Transport
+
+
+@asynccontextmanager
+async def transports(
+    connection: Connection, limits: ClientConnection, timing: Timing, metrics: ClientMetrics, fence: WriteFence
+) -> AsyncIterator[Transports]:
+    """Closed at the end."""
+
+    def limited(transport: HttpTransport) -> tuple[Transport, DirectPosts]:
+        below = MeasuredTransport(transport, metrics, transport.server)
+        bucket = TokenBucket(limits.qps, limits.burst, timing)
+        # The fence is asked behind the bucket: a write may wait there for longer than the lease holds.
+        long_way = RateLimited(FencedTransport(below, fence), bucket, below.waited)
+        return long_way, DirectPosts(transport, fence, bucket, below.waited, below.ended)
+
+    async with (
+        http_transport(connection, multiplexes=True) as cluster,
+        http_transport(connection, multiplexes=True) as events,
+    ):
+        (cluster_way, cluster_posts), (event_way, event_posts) = limited(cluster), limited(events)
+        yield Transports(cluster_way, event_way, cluster_posts, event_posts)
+
+
+@asynccontextmanager
+async def control_transports(
+    connections: ControlConnections, metrics: ClientMetrics
+) -> AsyncIterator[ControlTransports]:
+    """Closed at the end. To be used in one loop, the control loop."""
+
+    def measured(transport: HttpTransport) -> MeasuredTransport:
+        return MeasuredTransport(transport, metrics, transport.server)
+
+    async with (
+        http_transport(connections.lease) as lease,
+        http_transport(connections.authentication) as authentication,
+        http_transport(connections.authorization) as authorization,
+    ):
+        yield ControlTransports(measured(lease), measured(authentication), measured(authorization))

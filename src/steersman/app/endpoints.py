@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTPS server of a running scheduler, made from the options. Health checks as upstream has them.
+"""The HTTPS server of a running scheduler, made from the options: its certificate, whom it believes, health checks.
 
-The server lives in the control loop. Health checks read what others publish: none of them asks the scheduling loop.
+    flags ─► files ──────────────────────────────────────────┐
+    cluster ─► ConfigMap extension-apiserver-authentication ─┴─► ClientAuthorities ─► `serving.CertificateUsers`, TLS ─► Server
+
+The server lives in the control loop. Health checks are those that upstream has, and read what others publish: none of them asks
+the scheduling loop.
+
+`Authorities` says whom client certificates are believed: from files, and from what the API server tells every component of its
+own. They are looked up again and again, because authorities are rotated. What flags say is not looked up in the cluster.
 """
 
 from __future__ import annotations
@@ -12,17 +19,18 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
 
 from steersman import api
-from steersman.app.authorities import Authorities
-from steersman.app.settings import ServingOptions
-from steersman.app.supervision import kept_going
-from steersman.app.transports import ControlTransports
-from steersman.client import Informers, LeaderElection, Timing
+from steersman.app.control_thread import ControlTransports
+from steersman.app.process import kept_going
+from steersman.app.settings import AuthenticationOptions, ServingOptions
+from steersman.client import ApiError, Informers, LeaderElection, Timing, Transport, UnreadableAnswer, decode_foreign
 from steersman.clock import Clock
+from steersman.errors import InputError, SteersmanError
 from steersman.observe import Metrics
 from steersman.serving import (
     HANDLERS_NOT_SYNCED,
@@ -32,10 +40,12 @@ from steersman.serving import (
     ApiReviews,
     Certificate,
     CertificateUsers,
+    ClientAuthorities,
     Endpoints,
     HealthCheck,
     Listen,
     Listers,
+    ProxyHeaders,
     Server,
     ServerTls,
     TlsOptions,
@@ -49,6 +59,14 @@ T = TypeVar("T", bound=api.Object)
 
 NOT_RENEWED: Final = "failed election to renew leadership on lease {}"
 NOT_SYNCED: Final = "{} informers not started yet: [{}]"
+AUTHORITIES_PATH: Final = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+AUTHORITIES_MAP: Final = "ConfigMap kube-system/extension-apiserver-authentication"
+LOOK_UP_SECONDS: Final = 60.0
+"""After so long authorities are looked up again."""
+NOT_LOOKED_UP: Final = "whom to believe client certificates cannot be looked up in the cluster: %s"
+
+
+# -- the server --------------------------------------------------------------------------------------------------------
 
 
 @asynccontextmanager
@@ -121,6 +139,120 @@ def listers_of(informers: Informers) -> Listers:
     )
 
 
+def _objects(informers: Informers, kind: type[T]) -> Iterator[T]:
+    for reflector in informers.reflectors:
+        if reflector.kind is kind:
+            yield from reflector.objects.values()
+
+
+# -- client authorities ------------------------------------------------------------------------------------------------
+
+
+class Authorities:
+    """Keeps `users` and `tls` up to date."""
+
+    def __init__(
+        self, options: AuthenticationOptions, cluster: Transport, users: CertificateUsers, tls: ServerTls
+    ) -> None:
+        self._options = options
+        self._cluster = cluster
+        self._users = users
+        self._tls = tls
+
+    async def prepare(self) -> None:
+        """Before anything is served. InputError for files that cannot be used; other errors if the cluster has to be asked
+        and does not answer."""
+        self._apply(self._from_files())
+        if not self._options.tolerate_lookup_failure:
+            self._apply(await self._current())
+
+    async def keep_fresh(self, timing: Timing) -> None:
+        """Looks authorities up again and again until it is cancelled. What keeps going wrong is said once."""
+        said = ""
+        while True:
+            try:
+                self._apply(await self._current())
+                said = ""
+            except SteersmanError as failure:
+                if str(failure) != said:
+                    said = str(failure)
+                    logger.warning(NOT_LOOKED_UP, said)
+            await timing.sleep(LOOK_UP_SECONDS)
+
+    def _apply(self, authorities: ClientAuthorities) -> None:
+        if authorities == self._users.authorities:
+            return
+        self._users.replace(authorities)
+        if authorities.is_any:
+            self._tls.ask_for_certificates()
+
+    async def _current(self) -> ClientAuthorities:
+        given, options = self._from_files(), self._options
+        if options.skip_lookup or (options.client_ca_file and options.proxy_ca_file):
+            return given
+        found = await look_up(self._cluster)
+        return ClientAuthorities(
+            given.users if options.client_ca_file else found.users,
+            given.proxy if options.proxy_ca_file else found.proxy,
+        )
+
+    def _from_files(self) -> ClientAuthorities:
+        options = self._options
+        proxy = msgspec.structs.replace(
+            options.proxy, authorities=_content(options.proxy_ca_file, "--requestheader-client-ca-file")
+        )
+        return ClientAuthorities(_content(options.client_ca_file, "--client-ca-file"), proxy)
+
+
+async def look_up(cluster: Transport) -> ClientAuthorities:
+    """The authorities that the API server publishes; none where it publishes nothing."""
+    try:
+        answer = await cluster.request("GET", AUTHORITIES_PATH)
+    except ApiError as refusal:
+        if refusal.is_not_found:
+            return ClientAuthorities()
+        raise
+    return published(decode_foreign(answer.body, _ConfigMap, AUTHORITIES_MAP).data or {})
+
+
+class _ConfigMap(msgspec.Struct):
+    data: dict[str, str] | None = None
+
+
+def published(data: dict[str, str]) -> ClientAuthorities:
+    proxy = ProxyHeaders(
+        authorities=data.get("requestheader-client-ca-file", "").encode(),
+        allowed_names=_names(data, "requestheader-allowed-names"),
+        username=_names(data, "requestheader-username-headers"),
+        uid=_names(data, "requestheader-uid-headers"),
+        groups=_names(data, "requestheader-group-headers"),
+        extra_prefixes=_names(data, "requestheader-extra-headers-prefix"),
+    )
+    return ClientAuthorities(data.get("client-ca-file", "").encode(), proxy)
+
+
+def _names(data: dict[str, str], key: str) -> tuple[str, ...]:
+    """A list as JSON."""
+    try:
+        return decode_foreign((data.get(key) or "[]").encode(), tuple[str, ...], key)
+    except UnreadableAnswer as cause:
+        raise InputError(
+            f"is not a list: {cause}", object=AUTHORITIES_MAP, field=f"data.{key}", value=data[key]
+        ) from cause
+
+
+def _content(file: str, flag: str) -> bytes:
+    if not file:
+        return b""
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=file, field=flag) from error
+
+
+# -- health checks -----------------------------------------------------------------------------------------------------
+
+
 def leading_check(election: LeaderElection, identity: str, lease: str) -> HealthCheck:
     """Fails for one who believes to lead and could not say so in time."""
 
@@ -148,9 +280,3 @@ def _go_type(kind: type[api.Object]) -> str:
 
 def shutdown_check(is_stopping: Callable[[], bool]) -> HealthCheck:
     return HealthCheck("shutdown", lambda: SHUTTING_DOWN if is_stopping() else "")
-
-
-def _objects(informers: Informers, kind: type[T]) -> Iterator[T]:
-    for reflector in informers.reflectors:
-        if reflector.kind is kind:
-            yield from reflector.objects.values()

@@ -22,14 +22,18 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from steersman.app import endpoints
-from steersman.app.control_thread import ControlThread, Leadership, SchedulingLoopPort, leader_election
+from steersman.app.control_thread import (
+    ControlThread,
+    ControlTransports,
+    Leadership,
+    SchedulingLoopPort,
+    Transports,
+    leader_election,
+)
 from steersman.app.log_lines import log_decisions, with_event_lines
-from steersman.app.process import Control
+from steersman.app.process import Bindings, Control, Heartbeat, Watchdog, kept_going
 from steersman.app.recording import NotRecorded
 from steersman.app.settings import Effective, ServingOptions
-from steersman.app.supervision import Heartbeat, Watchdog, kept_going
-from steersman.app.tasks import Bindings
-from steersman.app.transports import ControlTransports, Transports
 from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.client import (
     ApiServerReader,

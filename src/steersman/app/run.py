@@ -16,13 +16,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from steersman.app.control_thread import ControlThread
-from steersman.app.process import ENDING, Control, new_event_loop, raise_open_files, signals_handled
+from steersman.app.control_thread import ControlConnections, ControlThread, control_transports, transports
+from steersman.app.process import ENDING, Bindings, Control, new_event_loop, raise_open_files, signals_handled
 from steersman.app.program import Controlling, Outside, Program
 from steersman.app.recording import NOT_RECORDED, NotRecorded
 from steersman.app.settings import Effective, RunOptions, effective
-from steersman.app.tasks import Bindings
-from steersman.app.transports import ControlConnections, control_transports, transports
 from steersman.build_info import KUBE_SCHEDULER_VERSION, steersman_version
 from steersman.client import (
     ClusterChoice,
