@@ -11,8 +11,7 @@ from prometheus_client.metrics_core import Metric
 from scripts.site.markdown import code, table
 from steersman.config import DEFAULT_GATES
 from steersman.observe.client_metrics import ClientMetrics
-from steersman.observe.exposition import HealthMetrics
-from steersman.observe.metrics import Metrics
+from steersman.observe.metrics import HealthMetrics, Metrics
 from steersman.observe.series import Children, MetricSet
 from steersman.shadow.summary import ShadowMetrics
 

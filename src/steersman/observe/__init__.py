@@ -7,7 +7,7 @@
 HTTPS.
 """
 
-from steersman.observe.attempt_metrics import AttemptMetrics
+from steersman.observe.attempt_metrics import AttemptMetrics, Exposition
 from steersman.observe.client_metrics import ClientMetrics, MeasuredTransport
 from steersman.observe.debugger import (
     Beliefs,
@@ -21,11 +21,11 @@ from steersman.observe.debugger import (
     queue_text,
 )
 from steersman.observe.decisions import DecisionLog, DecisionRecord, explain_now
-from steersman.observe.exposition import CONTENT_TYPE, Exposition, HealthMetrics
 from steersman.observe.handled_events import HandledEvents, TimedIngest
 from steersman.observe.logs import Log, LogFormat, ObjectRef, set_up
-from steersman.observe.metrics import Metrics
+from steersman.observe.metrics import HealthMetrics, Metrics
 from steersman.observe.pod_resources import pod_resources
+from steersman.observe.series import CONTENT_TYPE
 
 __all__ = [
     "CONTENT_TYPE",

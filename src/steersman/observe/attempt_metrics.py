@@ -1,27 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns what happens to a pod into metrics: when an attempt began, what its phases took, and how it ended.
+"""Turns what happens to pods, and what the scheduler holds, into metrics.
 
-An observer of the scheduler; `plugin_timing` tells it of plugins. Everything about an attempt that is under way is kept by
-the pod's uid, because bindings of many pods overlap.
+    attempts ─► AttemptMetrics ─► Metrics ◄─ Exposition.refresh ◄─ queue, cache, PendingCauses
+                                     └─► Exposition.text ─► `/metrics`
+
+`AttemptMetrics` observes the scheduler: when an attempt began, what its phases took, and how it ended. `plugin_metrics` tells
+it of plugins. Everything about an attempt that is under way is kept by the pod's uid, because bindings of many pods overlap.
+
+`PendingCauses` keeps why pods wait, from diagnoses that are at hand. `Exposition` copies into the metrics what can be read
+off the scheduler's state, in the loop that schedules: sizes of queue and cache, counts that the queue keeps anyway. That is
+quick. The text is made afterwards, family by family, and may be made elsewhere.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
 from typing import Final
 
-from steersman.assembly.observers import AttemptObserver
+from steersman.assembly import AttemptObserver, Scheduler
 from steersman.clock import Clock
 from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.engine.evaluation import Evaluation
+from steersman.explain import CauseCode, code_of_plugin
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.status import Code, fault_prefix
-from steersman.observe.evaluations import Evaluations
+from steersman.framework.status import Code, Status, fault_prefix
 from steersman.observe.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
-from steersman.observe.plugin_timing import FAILED, SUCCESS, MeasuredQueueMetrics, timed
+from steersman.observe.plugin_metrics import FAILED, SUCCESS, Evaluations, MeasuredQueueMetrics, timed
+from steersman.observe.series import CountedUp, texts_of
+from steersman.plugins.node_resources.insufficient import REASON_TOO_MANY_PODS
 from steersman.preemption import DefaultPreemption
 from steersman.preemption.candidates import PreemptionReport
-from steersman.queue import MICROSECONDS, NEVER, QueuedPodInfo
+from steersman.queue import MICROSECONDS, NEVER, CountingQueueMetrics, QueuedPodInfo, RecordedEvent
 from steersman.runtime.profile import Profile
 
 VOLUME_BINDING: Final = "VolumeBinding"
@@ -37,6 +48,13 @@ VOLUME_STAGES: Final = {(VOLUME_BINDING, "Reserve"): "assume", (VOLUME_BINDING, 
 _AFTER_CHOICE: Final = ("Reserve", "Unreserve", "Permit")
 #: Points that are reached only with permission.
 _AFTER_PERMIT: Final = ("PreBind", "Bind", "PostBind")
+#: So many reason codes may be kept of pods that do not wait any more, beside as many as there are pods that do.
+_SPARE_CODES: Final = 1024
+#: What a pod in flight is called among the events.
+POPPED: Final = "PodPopped"
+
+
+# -- attempts ----------------------------------------------------------------------------------------------------------
 
 
 class Attempt:
@@ -210,3 +228,144 @@ def _failed_to_find_volumes(decision: Failed) -> bool:
 
 def attempts_label(attempts: int) -> str:
     return str(attempts) if attempts < MOST_ATTEMPTS else f"{MOST_ATTEMPTS}+"
+
+
+# -- why pods wait -----------------------------------------------------------------------------------------------------
+
+
+class PendingCauses(AttemptObserver):
+    """Why pods wait, by reason code: `steersman_pending_pods{cause=…}`. Written once per failed attempt, read when somebody
+    scrapes.
+
+    A failed attempt leaves its diagnosis: which plugin objected first to how many nodes. A node to which a later filter objects
+    has passed the ones before it, so the latest filter that objected is the one that decides. `steersman explain` asks every
+    plugin about every node and tells more apart, such as fragmentation; nothing is evaluated for a metric.
+    """
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        #: By uid, of every pod whose last attempt failed.
+        self._codes: dict[str, CauseCode] = {}
+        #: By profile and plugin, how late the plugin filters.
+        self._order = {
+            name: {call.name: position for position, call in enumerate(profile.filter)}
+            for name, profile in scheduler.profiles.items()
+        }
+
+    def failed(self, queued: QueuedPodInfo, decision: Unschedulable | Failed) -> None:
+        self._codes[queued.uid] = CauseCode.ERROR if isinstance(decision, Failed) else self._code(decision)
+        if len(self._codes) > 2 * self._scheduler.queue.size + _SPARE_CODES:
+            self._forget_others()
+
+    def counts(self) -> Counter[CauseCode]:
+        """How many pods wait for each cause: those that were tried in vain, and those that are held back."""
+        self._forget_others()
+        counted: Counter[CauseCode] = Counter()
+        for queued in self._scheduler.queue.waiting_pods():
+            if queued.is_gated:
+                counted[CauseCode.HELD_BACK] += 1
+            elif queued.uid in self._codes:
+                counted[self._codes[queued.uid]] += 1
+        return counted
+
+    def _forget_others(self) -> None:
+        codes, waiting = self._codes, self._scheduler.queue.waiting_pods()
+        self._codes = {queued.uid: codes[queued.uid] for queued in waiting if queued.uid in codes}
+
+    def _code(self, decision: Unschedulable) -> CauseCode:
+        order = self._order.get(decision.profile, {})
+        statuses = [(order.get(status.plugin, -1), count, status) for status, count in _rejecting_statuses(decision)]
+        if not statuses:
+            return CauseCode.PLUGIN if decision.diagnosis.all_nodes else CauseCode.NO_NODES
+        return _code_of(max(statuses, key=lambda each: each[:2])[2])
+
+
+def _rejecting_statuses(decision: Unschedulable) -> list[tuple[Status, int]]:
+    """The statuses that nodes, or the pod as a whole, were rejected with."""
+    statuses = decision.diagnosis.statuses
+    found = [(status, count) for status, count in statuses.counts() if status.plugin]
+    if not found and statuses.absent is not None and statuses.absent.plugin:
+        found = [(statuses.absent, 1)]
+    return found
+
+
+def _code_of(status: Status) -> CauseCode:
+    if status.reasons == (REASON_TOO_MANY_PODS,):
+        return CauseCode.POD_LIMIT
+    return code_of_plugin(status.plugin)
+
+
+# -- state, and the text of all metrics --------------------------------------------------------------------------------
+
+
+class Exposition:
+    """Renders one scheduler's metrics."""
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        measuring: AttemptMetrics,
+        scheduler: Scheduler,
+        refreshers: Sequence[Callable[[], None]] = (),
+    ) -> None:
+        """`refreshers` set what the host knows, whenever somebody looks."""
+        self._metrics = metrics
+        self._measuring = measuring
+        self._scheduler = scheduler
+        self._refreshers = refreshers
+        self._causes = PendingCauses(scheduler)
+        scheduler.observe(self._causes)
+        self._incoming = CountedUp(metrics.incoming_pods)
+
+    def text(self) -> Iterator[bytes]:
+        """The metrics as last refreshed, a family at a time. Any thread may do this."""
+        return texts_of(self._metrics.registry)
+
+    def refresh(self) -> None:
+        """Copies sizes and counts. Only where nobody changes the scheduler at the same time."""
+        for refresh in self._refreshers:
+            refresh()
+        self._refresh_queue()
+        self._refresh_causes()
+        self._refresh_in_flight()
+        self._refresh_cache()
+        scheduler = self._scheduler
+        self._measuring.evaluations.export(self._metrics, scheduler.profiles, scheduler.cache.nodes.node_count)
+        self._metrics.tasks[("binding",)].set(self._measuring.open_attempts)
+
+    def _refresh_queue(self) -> None:
+        pending, sizes = self._metrics.pending_pods, self._scheduler.queue.statistics()
+        pending[("active",)].set(sizes.active)
+        pending[("backoff",)].set(sizes.backoff + sizes.error_backoff)
+        pending[("unschedulable",)].set(sizes.unschedulable)
+        pending[("gated",)].set(sizes.gated)
+        counts = self._scheduler.queue.metrics
+        if isinstance(counts, CountingQueueMetrics):
+            self._incoming.to(counts.entered.items())
+            for rejection, number in counts.rejections.items():
+                self._metrics.unschedulable_pods[rejection].set(number)
+
+    def _refresh_causes(self) -> None:
+        """A cause that no pod waits for any more counts as 0."""
+        gauges, counted = self._metrics.pending_causes, self._causes.counts()
+        for label in {*map(str, counted), *(known for (known,) in gauges)}:
+            gauges[(label,)].set(counted[CauseCode(label)])
+
+    def _refresh_in_flight(self) -> None:
+        """An event that is not kept any more counts as 0, so that its series does not stay as it was."""
+        gauges = self._metrics.in_flight_events
+        kept = Counter(_in_flight_label(entry) for entry in self._scheduler.queue.in_flight_log())
+        for label in {*kept, *(known for (known,) in gauges)}:
+            gauges[(label,)].set(kept[label])
+
+    def _refresh_cache(self) -> None:
+        sizes, cache = self._metrics.cache_size, self._scheduler.cache
+        sizes[("nodes",)].set(cache.nodes.node_count)
+        sizes[("pods",)].set(cache.pod_count)
+        sizes[("assumed_pods",)].set(cache.assumed_count)
+        for table, entries in self._scheduler.kept().items():
+            self._metrics.kept_entries[(table.replace(" ", "_"),)].set(entries)
+
+
+def _in_flight_label(entry: QueuedPodInfo | RecordedEvent) -> str:
+    return POPPED if isinstance(entry, QueuedPodInfo) else entry.event.label

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scheduler's metrics under kube-scheduler's names, labels and buckets, so that existing dashboards work.
 
-`attempt_metrics` and `handled_events` write them while the scheduler works; `exposition` adds what can be read off its state,
-and renders. Not here, because there is nothing to measure: batching of equal pods and its caches (upstream's own mechanism),
-pod groups, device allocation, and asynchronous API calls, whose feature gate is off.
+`attempt_metrics` and `handled_events` write them while the scheduler works; `Exposition` adds what can be read off its state,
+and renders. Results of health checks (`/metrics/slis`) have a registry of their own. Not here, because there is nothing to
+measure: batching of equal pods and its caches (upstream's own mechanism), pod groups, device allocation, and asynchronous API
+calls, whose feature gate is off.
 """
 
 from __future__ import annotations
@@ -11,19 +12,22 @@ from __future__ import annotations
 import platform
 from typing import Final
 
-from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 
 from steersman.build_info import KUBE_SCHEDULER_VERSION, steersman_version
 from steersman.client import SetAside
 from steersman.config import GATES, FeatureGates
 from steersman.config.feature_gates import GateStage
 from steersman.internal_errors import InternalErrors
-from steersman.observe.series import CountedUp, MetricSet
+from steersman.observe.series import CountedUp, MetricSet, WithoutCreationTimes
 
 #: Values of the label `result` of attempts.
 SCHEDULED: Final = "scheduled"
 UNSCHEDULABLE: Final = "unschedulable"
 ERROR: Final = "error"
+#: Values of the label `status` of health checks.
+CHECK_SUCCEEDED: Final = "success"
+CHECK_FAILED: Final = "error"
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
@@ -255,3 +259,23 @@ class Metrics(MetricSet):
         for name, spec in GATES.items():
             stage = "" if spec.stage is GateStage.GA else spec.stage.name
             enabled[name, stage].set(gates.enabled(name))
+
+
+# -- health checks -----------------------------------------------------------------------------------------------------
+
+
+class HealthMetrics(MetricSet):
+    """Metrics of health checks, as upstream has them. They count whenever somebody looks at the summary of a path."""
+
+    def __init__(self) -> None:
+        super().__init__(CollectorRegistry())
+        self.last = self.gauges("kubernetes_healthcheck", "1 if the check succeeded last.", "name", "type")
+        self.results = self.counters("kubernetes_healthchecks_total", "Checks by result.", "name", "type", "status")
+
+    def checked(self, path: str, name: str, failed: bool) -> None:
+        """`path`: `healthz`, `livez` or `readyz`."""
+        self.last[name, path].set(not failed)
+        self.results[name, path, CHECK_FAILED if failed else CHECK_SUCCEEDED].inc()
+
+    def render(self) -> bytes:
+        return generate_latest(WithoutCreationTimes(self.registry))

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How metrics are made: declared with full names on one registry, their series looked up once, without locks where it counts.
+"""How metrics are made and written: declared with full names on a registry, series looked up once, text for Prometheus.
 
 `Children` are the series of one metric by the values of its labels. A `Histogram` or a `Tally` costs next to nothing to write,
-unlike those of Prometheus' client: one search by bisection, one addition. Such a series is written by one thread, in most cases
-the one that schedules; another may read it to render, and may see an observation whose sum is not there yet. Where several
-threads observe the same, each has series of its own, and the family shows their sum. `metrics` and `client_metrics` declare
-theirs on a `MetricSet`.
+unlike those of Prometheus' client: one search by bisection, one addition, no lock. Such a series is written by one thread, in
+most cases the one that schedules; another may read it to render, and may see an observation whose sum is not there yet. Where
+several threads observe the same, each has series of its own, and the family shows their sum. `metrics` and `client_metrics`
+declare theirs on a `MetricSet`.
+
+Whatever is on a registry becomes text for Prometheus family by family (`texts_of`), in any thread.
 """
 
 from __future__ import annotations
@@ -13,14 +15,20 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge, Metric, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 SeriesT = TypeVar("SeriesT")
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_WITH_CREATION_TIMES: Final = ("counter", "histogram", "summary")
+
+
+# -- series by their labels --------------------------------------------------------------------------------------------
 
 
 class Children(dict[tuple[str, ...], SeriesT], Generic[SeriesT]):
@@ -152,6 +160,9 @@ def _shown(bound: float) -> str:
     return text
 
 
+# -- declared ----------------------------------------------------------------------------------------------------------
+
+
 class MetricSet:
     """Some metrics of a registry. Those with labels are `Children`: `metrics.attempts["scheduled", profile].inc()`."""
 
@@ -192,3 +203,33 @@ class MetricSet:
         family = HistogramFamily(name, text, buckets, labels)
         self.registry.register(family)
         return family
+
+
+# -- text for Prometheus -----------------------------------------------------------------------------------------------
+
+
+def texts_of(registry: CollectorRegistry) -> Iterator[bytes]:
+    """The metrics of a registry as text, a family at a time."""
+    for family in WithoutCreationTimes(registry).collect():
+        yield generate_latest(_OneFamily(family))
+
+
+class WithoutCreationTimes(Collector):
+    """Prometheus' client adds when each counter was created, as series of their own; upstream does not have these."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def collect(self) -> Iterator[Metric]:
+        for family in self._registry.collect():
+            if family.type in _WITH_CREATION_TIMES:
+                family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
+            yield family
+
+
+class _OneFamily(Collector):
+    def __init__(self, family: Metric) -> None:
+        self._family = family
+
+    def collect(self) -> Iterator[Metric]:
+        yield self._family

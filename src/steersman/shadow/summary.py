@@ -11,8 +11,7 @@ import msgspec
 from prometheus_client import CollectorRegistry, generate_latest
 
 from steersman.explain.tables import wrapped
-from steersman.observe.exposition import WithoutCreationTimes
-from steersman.observe.series import MetricSet
+from steersman.observe.series import MetricSet, WithoutCreationTimes
 from steersman.printable import printable
 from steersman.shadow.comparison import AGREEING, API_VERSION, EXPLAINED, ComparisonClass, DecisionComparison
 
