@@ -95,7 +95,7 @@ class Event(Object, frozen=True):
 
 
 class _Single(msgspec.Struct, gc=False):
-    """As much of an event that came once as is needed to make it the first of a series."""
+    """An event that came once: the fields that make it the first of a series when it comes again."""
 
     name: str
     event_time: str | None

@@ -45,7 +45,7 @@ class _Name(msgspec.Struct, frozen=True):
 
 
 class _Named(msgspec.Struct, frozen=True):
-    """As much of an object as says what it is called."""
+    """The name and namespace of an object in a record; its other fields are not decoded."""
 
     metadata: _Name = _Name()
 

@@ -36,7 +36,8 @@ class _Batch:
 
 
 class RecordLog:
-    """See the module's text. `snapshot` gives the frames that a segment begins with; it is asked in the thread that appends."""
+    """The log of one record: takes frames at once, and has a thread write them into segments. `snapshot` gives the frames that
+    a segment begins with; it is asked in the thread that appends."""
 
     def __init__(self, directory: Path, snapshot: Callable[[], Sequence[Frame]], limits: Limits | None = None) -> None:
         self._directory = directory
