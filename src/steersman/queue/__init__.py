@@ -7,15 +7,21 @@ Between `ingest`, which tells it of pods and cluster events, and `cycle`, which 
 
 from steersman.queue.heap import SortKey, sort_key_of
 from steersman.queue.hints import RecordedEvent
-from steersman.queue.metrics import CountingQueueMetrics, QueueMetrics
 from steersman.queue.nominator import Nominator, PodLookup, PodRef
-from steersman.queue.profile import PreEnqueue, QueueProfile, QueueSettings, hint_rows
 from steersman.queue.queued_pod import MICROSECONDS, NEVER, IllegalMoveError, Place, QueuedPodInfo
 from steersman.queue.scheduling_queue import (
     POP_FROM_BACKOFF_QUEUE,
     SCHEDULE_ATTEMPT_FAILURE,
     QueueInvariantError,
     SchedulingQueue,
+)
+from steersman.queue.settings import (
+    CountingQueueMetrics,
+    PreEnqueue,
+    QueueMetrics,
+    QueueProfile,
+    QueueSettings,
+    hint_rows,
 )
 from steersman.queue.sub_queues import PendingPods, PodAlreadyQueuedError, QueueContents, QueueStatistics
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from steersman.queue.heap import QueuedPodHeap, SortKey
-from steersman.queue.metrics import QueueMetrics
 from steersman.queue.queued_pod import MICROSECONDS, NEVER, Place, QueuedPodInfo
+from steersman.queue.settings import QueueMetrics
 
 WINDOW: Final = MICROSECONDS
 

@@ -15,9 +15,9 @@ from steersman import api
 from steersman.framework.events import UNSCHEDULABLE_TIMEOUT, ClusterEvent, pod_update_events
 from steersman.internal_errors import InternalErrors
 from steersman.queue.hints import HintTable, Interest, Strategy
-from steersman.queue.profile import TellingGate
 from steersman.queue.queued_pod import QueuedPodInfo
 from steersman.queue.requeue import Requeuer
+from steersman.queue.settings import TellingGate
 from steersman.queue.sub_queues import SubQueues
 
 logger = logging.getLogger(__name__)

@@ -16,9 +16,8 @@ import msgspec
 from steersman import api
 from steersman.framework.events import ClusterEvent, HintFn, QueueingHint
 from steersman.internal_errors import InternalErrors
-from steersman.queue.metrics import QueueMetrics
-from steersman.queue.profile import QueueProfile
 from steersman.queue.queued_pod import QueuedPodInfo
+from steersman.queue.settings import QueueMetrics, QueueProfile
 
 
 class RecordedEvent(NamedTuple):

@@ -16,10 +16,9 @@ from steersman.framework.events import UNSCHEDULED_POD_ADD, UNSCHEDULED_POD_UPDA
 from steersman.framework.status import Code, error
 from steersman.internal_errors import InternalErrors, describe
 from steersman.queue.hints import Strategy
-from steersman.queue.metrics import QueueMetrics
 from steersman.queue.nominator import Nominator
-from steersman.queue.profile import PreEnqueue, QueueProfile
 from steersman.queue.queued_pod import NEVER, Place, QueuedPodInfo
+from steersman.queue.settings import PreEnqueue, QueueMetrics, QueueProfile
 from steersman.queue.sub_queues import SubQueues
 
 _CARRIES_NOMINATION: Final = frozenset({UNSCHEDULED_POD_ADD.label, UNSCHEDULED_POD_UPDATE.label})

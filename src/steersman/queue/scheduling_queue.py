@@ -6,7 +6,7 @@ Pods come in from `ingest` (add, update, delete) and from the end of failed atte
 calls the two flushes (on a timer, or at `next_wakeup`) and waits for `on_ready` when there is nothing to pop.
 
 The rules live in the neighbours: `requeue` (where a pod goes, and what holds it back), `event_moves` and `hints` (what wakes
-it), `backoff` (how long it waits), `attempts` and `in_flight` (what happens around an attempt).
+it), `backoff` (how long it waits), `attempts` (what happens around an attempt, and meanwhile).
 """
 
 from __future__ import annotations
@@ -31,11 +31,16 @@ from steersman.queue.backoff import BackoffQueue
 from steersman.queue.event_moves import QUEUE, EventMoves
 from steersman.queue.heap import SortKey
 from steersman.queue.hints import HintTable, RecordedEvent
-from steersman.queue.metrics import CountingQueueMetrics, QueueMetrics
 from steersman.queue.nominator import Nominator, PodLookup
-from steersman.queue.profile import DEFAULT_QUEUE_SETTINGS, QueueProfile, QueueSettings
 from steersman.queue.queued_pod import MICROSECONDS, Place, QueuedPodInfo
 from steersman.queue.requeue import PreEnqueueGate, Requeuer
+from steersman.queue.settings import (
+    DEFAULT_QUEUE_SETTINGS,
+    CountingQueueMetrics,
+    QueueMetrics,
+    QueueProfile,
+    QueueSettings,
+)
 from steersman.queue.sub_queues import ActiveQueue, PendingPods, QueueContents, QueueStatistics, SubQueues
 from steersman.queue.unschedulable import UnschedulablePods
 
@@ -86,7 +91,7 @@ class SchedulingQueue:
             ),
         )
         hints = HintTable(profiles, self.metrics, internal_errors)
-        self._attempts = Attempts(self._queues, hints, self.metrics, self._serials)
+        self._attempts = Attempts(self._queues.in_flight, self._queues.backoff, hints, self.metrics, self._serials)
         self._requeuer = Requeuer(self._queues, PreEnqueueGate(profiles, self.metrics, internal_errors), self.nominator)
         self._internal_errors = internal_errors
         self._event_moves = EventMoves(self._queues, hints, self._requeuer, telling_gates, self._now, internal_errors)

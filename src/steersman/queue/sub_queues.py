@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The places where pods are kept, together: activeQ, the backoff queues, the unschedulable pods, the pods in flight.
 
-`scheduling_queue` makes a `SubQueues` and lends it to `requeue`, `event_moves` and `attempts`, which move pods between the
-places. Here are activeQ itself, the questions that concern several places at once, and the views of all of them for people,
-reports and tests.
+`scheduling_queue` makes a `SubQueues` and lends it to `requeue` and `event_moves`, which move pods between the places; the
+pods in flight are those of `attempts`. Here are activeQ itself, the questions that concern several places at once, and the
+views of all of them for people, reports and tests.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import NamedTuple
 import msgspec
 
 from steersman import api
+from steersman.queue.attempts import InFlight
 from steersman.queue.backoff import BackoffQueue
 from steersman.queue.heap import QueuedPodHeap, SortKey
 from steersman.queue.hints import RecordedEvent
-from steersman.queue.in_flight import InFlight
-from steersman.queue.metrics import QueueMetrics
 from steersman.queue.queued_pod import ACTIVE, OUTSIDE, QueuedPodInfo
+from steersman.queue.settings import QueueMetrics
 from steersman.queue.unschedulable import UnschedulablePods
 
 

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from steersman.queue.heap import QueuedPodHeap
-from steersman.queue.metrics import QueueMetrics
 from steersman.queue.queued_pod import Place, QueuedPodInfo
+from steersman.queue.settings import QueueMetrics
 
 _ANY_EVENT: Final = ""
 """Index entry of the pods that every event concerns: those of profiles without registrations."""

@@ -16,7 +16,7 @@ from steersman.framework import plugin as points
 from steersman.framework.events import ClusterEventWithHint, refreshed
 from steersman.framework.watching import with_custom
 from steersman.queue.heap import ComparingQueueSort, KeyedQueueSort
-from steersman.queue.profile import HintRow, hint_rows
+from steersman.queue.settings import HintRow, hint_rows
 from steersman.runtime.applicable_calls import ApplicableCalls
 from steersman.runtime.declared_kinds import declared_kinds
 from steersman.runtime.event_registrations import events_by_resource, registrations, registrations_of_kinds

@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of the queue: durations, and of each scheduling profile who may gate its pods and which events may wake them."""
+"""The setup of a scheduling queue: durations, the shares of the scheduling profiles, and the receiver of its counts.
+
+`scheduling_queue` is made with these and hands them to its neighbours. The share of a profile says who may gate its pods
+and which events may wake them; `runtime` makes it of the plugins. Sizes of the queue are not counted but read off
+`SchedulingQueue.statistics()` when somebody asks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, Protocol, runtime_checkable
 
 import msgspec
 
 from steersman import api
-from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, HintFn
 from steersman.framework.status import Status
+from steersman.queue.queued_pod import QueuedPodInfo
+
+# -- durations and profiles --------------------------------------------------------------------------------------------
 
 
 class QueueSettings(msgspec.Struct, frozen=True):
@@ -93,3 +101,44 @@ def hint_rows(plugin: str, registered: Iterable[ClusterEventWithHint] | None) ->
     if waits_for_nodes and not any(action & ActionType.UPDATE_NODE_TAINT for action in on_nodes):
         rows += (ClusterEventWithHint(_TAINT_UPDATE),)
     return tuple((plugin, row) for row in rows)
+
+
+# -- counts ------------------------------------------------------------------------------------------------------------
+
+
+class QueueMetrics(Protocol):
+    """Receives the queue's counts; `observe` exports them under upstream's names."""
+
+    def pod_entered(self, queued: QueuedPodInfo, queue: str, event: str, /) -> None:
+        """A pod entered `active`, `backoff` or `unschedulable` because of an event (queue_incoming_pods_total)."""
+
+    def rejection_changed(self, plugin: str, profile: str, by: int, /) -> None:
+        """The number of waiting pods that a plugin stands in the way of changed (unschedulable_pods)."""
+
+    def measured_hint(self, plugin: str, event: ClusterEvent, hint: HintFn, /) -> HintFn:
+        """A plugin's hint for a kind of event, as it is to be called; asked once per kind of event."""
+
+
+class CountingQueueMetrics:
+    """Keeps the counts in memory."""
+
+    def __init__(self) -> None:
+        #: (queue, event label) → pods that entered.
+        self.entered: dict[tuple[str, str], int] = {}
+        #: (plugin, profile) → pods waiting because of it.
+        self.rejections: dict[tuple[str, str], int] = {}
+        #: Told of every pod that enters a queue, as `pod_entered` is; None: nobody wants to know.
+        self.on_entered: Callable[[QueuedPodInfo, str, str], None] | None = None
+
+    def pod_entered(self, queued: QueuedPodInfo, queue: str, event: str, /) -> None:
+        key = queue, event
+        self.entered[key] = self.entered.get(key, 0) + 1
+        if self.on_entered is not None:
+            self.on_entered(queued, queue, event)
+
+    def rejection_changed(self, plugin: str, profile: str, by: int, /) -> None:
+        key = plugin, profile
+        self.rejections[key] = self.rejections.get(key, 0) + by
+
+    def measured_hint(self, plugin: str, event: ClusterEvent, hint: HintFn, /) -> HintFn:
+        return hint
