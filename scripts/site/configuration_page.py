@@ -18,6 +18,7 @@ from steersman.config import (
     to_document,
 )
 from steersman.config.deviations import FIELD_DEVIATIONS, REFUSED, WITHOUT_EFFECT
+from steersman.config.document_tree import PlainValue
 from steersman.config.field_kinds import (
     Base64,
     Boolean,
@@ -31,7 +32,6 @@ from steersman.config.field_kinds import (
     Raw,
     TextField,
 )
-from steersman.config.json_tree import PlainValue
 from steersman.config.schema import CONFIGURATION, PLUGINS
 
 _WORDS: dict[type, str] = {

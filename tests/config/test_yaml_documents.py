@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.config.json_tree import MalformedError, PlainValue, plain
-from steersman.config.yaml_tree import UnsupportedValueError, parse_yaml
+from steersman.config.document_tree import MalformedError, PlainValue, UnsupportedValueError, parse_yaml, plain
 
 
 def _value(text: str) -> PlainValue:

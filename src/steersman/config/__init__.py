@@ -10,20 +10,36 @@ from steersman.config.catalog import IN_TREE_CAPABILITIES, Capabilities, default
 from steersman.config.comparison import ConfigurationChange, diff
 from steersman.config.configuration import (
     API_VERSION,
+    ARGS_TYPES,
     CONFIGURATION_KIND,
     DEFAULT_SCHEDULER_NAME,
     ClientConnection,
+    DefaultingType,
+    DefaultPreemptionArgs,
+    DynamicResourcesArgs,
     Extender,
     ExtenderManagedResource,
     ExtenderTLSConfig,
     ExtensionPoint,
+    InterPodAffinityArgs,
     KubeSchedulerProfile,
     LeaderElectionConfiguration,
+    NodeAffinityArgs,
+    NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFitArgs,
+    PluginArgs,
     PluginConfig,
     PluginEntry,
     Plugins,
     PluginSet,
+    PodTopologySpreadArgs,
+    RequestedToCapacityRatioParam,
+    ResourceSpec,
     SchedulerConfiguration,
+    ScoringStrategy,
+    ScoringStrategyType,
+    UtilizationShapePoint,
+    VolumeBindingArgs,
 )
 from steersman.config.deviations import refuse_unsupported, without_effect
 from steersman.config.documents import (
@@ -46,24 +62,6 @@ from steersman.config.effective_configuration import (
 )
 from steersman.config.errors import ConfigError, ConfigProblem, ConfigStage, DecodeKind
 from steersman.config.feature_gates import DEFAULT_GATES, GATES, FeatureGates
-from steersman.config.plugin_args import (
-    ARGS_TYPES,
-    DefaultingType,
-    DefaultPreemptionArgs,
-    DynamicResourcesArgs,
-    InterPodAffinityArgs,
-    NodeAffinityArgs,
-    NodeResourcesBalancedAllocationArgs,
-    NodeResourcesFitArgs,
-    PluginArgs,
-    PodTopologySpreadArgs,
-    RequestedToCapacityRatioParam,
-    ResourceSpec,
-    ScoringStrategy,
-    ScoringStrategyType,
-    UtilizationShapePoint,
-    VolumeBindingArgs,
-)
 from steersman.config.policy import PolicyConversion, convert_policy
 from steersman.config.validation import validate
 

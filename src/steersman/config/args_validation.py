@@ -18,11 +18,7 @@ from steersman.api import (
     TopologySpreadConstraint,
     label_syntax,
 )
-from steersman.config.durations import Duration
-from steersman.config.errors import FieldError, child, duplicate, forbidden, invalid, not_supported, required, unique
-from steersman.config.feature_gates import BINDING_CONDITION_GATES, FeatureGates
-from steersman.config.field_kinds import UNWRITTEN_LIST
-from steersman.config.plugin_args import (
+from steersman.config.configuration import (
     MAX_CUSTOM_PRIORITY_SCORE,
     DefaultingType,
     DefaultPreemptionArgs,
@@ -39,6 +35,10 @@ from steersman.config.plugin_args import (
     UtilizationShapePoint,
     VolumeBindingArgs,
 )
+from steersman.config.durations import Duration
+from steersman.config.errors import FieldError, child, duplicate, forbidden, invalid, not_supported, required, unique
+from steersman.config.feature_gates import BINDING_CONDITION_GATES, FeatureGates
+from steersman.config.field_kinds import UNWRITTEN_LIST
 
 _WHEN_UNSATISFIABLE: Final = ("DoNotSchedule", "ScheduleAnyway")
 _SHORTEST_BINDING_TIMEOUT: Final = Duration.from_seconds(1)

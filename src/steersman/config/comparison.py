@@ -16,9 +16,9 @@ import msgspec
 
 from steersman.config.catalog import IN_TREE_CAPABILITIES, Capabilities
 from steersman.config.configuration import ExtensionPoint, KubeSchedulerProfile, SchedulerConfiguration
+from steersman.config.document_tree import PlainValue
 from steersman.config.documents import to_document, without_secrets
 from steersman.config.effective_configuration import ExpansionError, effective_profile
-from steersman.config.json_tree import PlainValue
 from steersman.redaction import hide_passwords
 
 _IDENTITIES: Final = ("schedulerName", "urlPrefix", "name")

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Defaulting: what a document says, completed to a configuration.
 
-Takes the result of `decoder`. Most defaults are the defaults of the Structs themselves; here are those that depend on other
-fields or on feature gates: profiles, their plugins merged with the default plugins of `catalog`, and the arguments of every
-enabled plugin. Merged plugins still have MultiPoint plugins as such; `effective_configuration` spreads them.
+Takes the `DecodedDocument` that `documents` makes of a text. Most defaults are the defaults of the Structs themselves; here
+are those that depend on other fields or on feature gates: profiles, their plugins merged with the default plugins of
+`catalog`, and the arguments of every enabled plugin. Merged plugins still have MultiPoint plugins as such;
+`effective_configuration` spreads them.
 """
 
 from __future__ import annotations
@@ -16,28 +17,25 @@ import msgspec
 from steersman.config.catalog import default_multi_point
 from steersman.config.configuration import (
     ALL_PLUGINS,
+    ARGS_TYPES,
     DEFAULT_SCHEDULER_NAME,
+    MAX_CUSTOM_PRIORITY_SCORE,
     ClientConnection,
+    DynamicResourcesArgs,
     ExtensionPoint,
     KubeSchedulerProfile,
     LeaderElectionConfiguration,
+    PluginArgs,
     PluginConfig,
     PluginEntry,
     Plugins,
     PluginSet,
     SchedulerConfiguration,
-)
-from steersman.config.decoder import DecodedDocument
-from steersman.config.durations import Duration
-from steersman.config.feature_gates import BINDING_CONDITION_GATES, FeatureGates
-from steersman.config.plugin_args import (
-    ARGS_TYPES,
-    MAX_CUSTOM_PRIORITY_SCORE,
-    DynamicResourcesArgs,
-    PluginArgs,
     UtilizationShapePoint,
     VolumeBindingArgs,
 )
+from steersman.config.durations import Duration
+from steersman.config.feature_gates import BINDING_CONDITION_GATES, FeatureGates
 from steersman.config.schema import ARGS
 
 _DEFAULT_SHAPE: Final = (
@@ -64,6 +62,13 @@ _UNDEFAULTED: Final = SchedulerConfiguration(
     pod_max_backoff_seconds=0,
 )
 """A document of the internal version, which nothing is filled into."""
+
+
+class DecodedDocument(msgspec.Struct, frozen=True):
+    """The values that a document gives. With `internal` set it is of the version that gets no defaults."""
+
+    values: Mapping[str, Any]
+    internal: bool = False
 
 
 def with_defaults(document: DecodedDocument, gates: FeatureGates) -> SchedulerConfiguration:

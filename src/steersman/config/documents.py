@@ -1,24 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration documents: text in, configuration out, and back.
 
-`load` runs the stages in order: `decoder`, `defaults`, `validation`. Building what runs from it is the work of
-`effective_configuration`. Printing is the reverse, the way kube-scheduler writes a v1 document: everything is spelled out, so
-that loading the result gives the same configuration again. What leaves the process (`/configz`, `--write-config-to`,
-`steersman config show`) is printed without secrets: keys and certificates of extenders, and passwords in URLs.
+`load` runs the stages in order: decoding, `defaults`, `validation`. Building what runs from it is the work of
+`effective_configuration`.
+
+Decoding is strict. It reads YAML or JSON (`document_tree`), looks at apiVersion and kind, and decodes by the tables of
+`schema`. The result holds only what the document says. Any other problem is reported instead of strict ones (unknown and
+duplicate fields), and all strict ones are reported together.
+
+Printing is the reverse, the way kube-scheduler writes a v1 document: everything is spelled out, so that loading the result
+gives the same configuration again. What leaves the process (`/configz`, `--write-config-to`, `steersman config show`) is
+printed without secrets: keys and certificates of extenders, and passwords in URLs.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
 
+import msgspec
 import yaml
 
-from steersman.config.configuration import Args, SchedulerConfiguration
-from steersman.config.decoder import DecodedDocument, decode
-from steersman.config.defaults import with_defaults
+from steersman.api.go_text import quote
+from steersman.config.configuration import (
+    API_GROUP,
+    API_VERSION,
+    ARGS_TYPES,
+    CONFIGURATION_KIND,
+    Args,
+    SchedulerConfiguration,
+)
+from steersman.config.defaults import DecodedDocument, with_defaults
+from steersman.config.document_tree import (
+    JsonObject,
+    JsonValue,
+    MalformedError,
+    PlainValue,
+    UnsupportedValueError,
+    looks_like_json,
+    parse_json,
+    parse_yaml,
+    plain,
+)
+from steersman.config.errors import (
+    ConfigError,
+    ConfigProblem,
+    ConfigStage,
+    DecodeAbort,
+    DecodeKind,
+    DecodeLog,
+    DocumentPlace,
+    StrictProblem,
+    described,
+)
 from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
-from steersman.config.json_tree import PlainValue
-from steersman.config.schema import CONFIGURATION, PLUGIN_ARGS
+from steersman.config.field_kinds import ObjectOf
+from steersman.config.schema import ARGS, CONFIGURATION, PLUGIN_ARGS
 from steersman.config.validation import validate
 from steersman.config.yaml_scalars import resolve
 from steersman.printable import has_printable_lines
@@ -46,6 +84,197 @@ def load_unvalidated(text: str, source: str = _UNNAMED, gates: FeatureGates = DE
 def default_configuration(gates: FeatureGates = DEFAULT_GATES) -> SchedulerConfiguration:
     """The configuration of a scheduler that is started without a file."""
     return with_defaults(DecodedDocument({}), gates)
+
+
+# -- decoding ----------------------------------------------------------------------------------------------------------
+
+_VERSION: Final = "v1"
+_INTERNAL_VERSION: Final = "__internal"
+_KINDS: Final[Mapping[str, ObjectOf]] = {CONFIGURATION_KIND: CONFIGURATION, **ARGS}
+
+
+class DocumentHeader(msgspec.Struct, frozen=True):
+    """Group, version and kind of an object, as far as it gives them."""
+
+    group: str
+    version: str
+    kind: str
+
+    def with_defaults(self, default: DocumentHeader) -> DocumentHeader:
+        group, version = self.group, self.version
+        if not version and group in ("", default.group):
+            group, version = default.group, default.version
+        return DocumentHeader(group, version, self.kind or default.kind)
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+def decode(text: str, file: str | None = None) -> DecodedDocument:
+    """The document in `text`; raises `ConfigError`."""
+    with decode_errors(file):
+        return _decode(text)
+
+
+@contextmanager
+def decode_errors(file: str | None) -> Iterator[None]:
+    """Turns whatever stops decoding inside into a `ConfigError` about `file`."""
+    try:
+        yield
+    except RecursionError:
+        raise _error(DecodeKind.MALFORMED, "the document is nested too deeply", file) from None
+    except MalformedError as error:
+        raise _error(DecodeKind.MALFORMED, str(error), file) from None
+    except UnsupportedValueError as error:
+        raise _error(DecodeKind.VALUE, str(error), file) from None
+    except DecodeAbort as abort:
+        raise _error(abort.kind, abort.text, file, abort.field) from None
+    except StrictErrors as strict:
+        problems = [ConfigProblem(problem.text, hint=problem.hint) for problem in strict.problems]
+        raise ConfigError(ConfigStage.DECODE, problems, kind=DecodeKind.STRICT, file=file) from None
+
+
+def _error(kind: DecodeKind, text: str, file: str | None, field: str = "") -> ConfigError:
+    return ConfigError(ConfigStage.DECODE, [ConfigProblem(text, field=field)], kind=kind, file=file)
+
+
+class StrictErrors(Exception):
+    """Unknown and duplicate fields; nothing else is wrong. Control flow inside the decoder, never shown."""
+
+    def __init__(self, problems: list[StrictProblem]) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+
+
+def _decode(text: str) -> DecodedDocument:
+    tree, strict = read_tree(text)
+    header = _registered(_required(header_of(tree)))
+    values, strict_fields = decode_object(_table(header), tree)
+    strict = [*strict, *strict_fields]
+    if header.kind == CONFIGURATION_KIND and isinstance(values, dict):
+        strict = [*strict, *_decode_all_args(values)]
+    if strict:
+        raise StrictErrors(strict)
+    if not isinstance(values, dict):
+        raise DecodeAbort(
+            DecodeKind.WRONG_KIND,
+            f"couldn't decode as {CONFIGURATION_KIND}, got {header.api_version}, Kind={header.kind}",
+            "kind",
+        )
+    return DecodedDocument(values, internal=header.version == _INTERNAL_VERSION)
+
+
+def read_tree(text: str) -> tuple[JsonValue, list[StrictProblem]]:
+    """The document as a tree, and the strict problem that YAML itself has with it."""
+    if looks_like_json(text):
+        return parse_json(text), []
+    document = parse_yaml(text)
+    return document.tree, [StrictProblem(document.duplicates)] if document.duplicates else []
+
+
+def header_of(tree: JsonValue) -> DocumentHeader:
+    """apiVersion and kind; unlike all other fields they are found in any spelling of upper and lower case."""
+    found = {"apiversion": "", "kind": ""}
+    for key, value in _pairs(tree):
+        name = key.casefold()
+        if name in found and value is not None:
+            if not isinstance(value, str):
+                raise DecodeAbort(DecodeKind.MALFORMED, f"{key}: must be a string, not {described(value)}", key)
+            found[name] = value
+    group, version = _group_version(found["apiversion"])
+    return DocumentHeader(group, version, found["kind"])
+
+
+def _pairs(tree: JsonValue) -> tuple[tuple[str, JsonValue], ...]:
+    if tree is None:
+        return ()
+    if not isinstance(tree, JsonObject):
+        raise DecodeAbort(DecodeKind.MALFORMED, f"must be a mapping with apiVersion and kind, not {described(tree)}")
+    return tree.pairs
+
+
+def _group_version(text: str) -> tuple[str, str]:
+    group, slash, version = text.partition("/")
+    if "/" in version:
+        raise DecodeAbort(DecodeKind.MALFORMED, f"unexpected GroupVersion string: {text}", "apiVersion")
+    return (group, version) if slash else ("", text)
+
+
+def _required(header: DocumentHeader) -> DocumentHeader:
+    if not header.kind:
+        raise DecodeAbort(
+            DecodeKind.MISSING_KIND, f"Object 'Kind' is missing; write kind: {CONFIGURATION_KIND}", "kind"
+        )
+    if not header.version:
+        text = f"Object 'apiVersion' is missing; write apiVersion: {API_VERSION}"
+        raise DecodeAbort(DecodeKind.MISSING_VERSION, text, "apiVersion")
+    return header
+
+
+def _registered(header: DocumentHeader) -> DocumentHeader:
+    if header.group == API_GROUP and header.version in (_VERSION, _INTERNAL_VERSION) and header.kind in _KINDS:
+        return header
+    text = f"no kind {quote(header.kind)} is registered for version {quote(header.api_version)}"
+    hint = "convert a Policy first" if header.kind == "Policy" else f"supported is {API_VERSION}"
+    raise DecodeAbort(DecodeKind.NOT_REGISTERED, f"{text}; {hint}", "kind")
+
+
+def _table(header: DocumentHeader) -> ObjectOf:
+    """The table of a kind. Fields of the internal version have no names in documents, so each of them is unknown."""
+    table = _KINDS[header.kind]
+    return table if header.version == _VERSION else ObjectOf(table.make, {}, table.header)
+
+
+def decode_object(table: ObjectOf, tree: JsonValue) -> tuple[object, list[StrictProblem]]:
+    """The object that a table makes of a tree, and the strict problems."""
+    log = DecodeLog()
+    decoded = table.decode(tree, DocumentPlace(), log) if tree is not None else table.zero()
+    log.raise_first()
+    return decoded, log.strict
+
+
+def _decode_all_args(values: dict[str, Any]) -> Iterator[StrictProblem]:
+    """Replaces the raw arguments in the profiles by decoded ones; yields the strict problems in them."""
+    for i, profile in enumerate(values.get("profiles", ())):
+        for j, entry in enumerate(profile.get("plugin_config", ())):
+            try:
+                entry["args"] = _decode_args(entry.get("name", ""), entry.get("args"))
+            except StrictErrors as strict:
+                yield _args_problem(f"decoding .profiles[{i}].pluginConfig[{j}]", entry["name"], strict)
+            except DecodeAbort as abort:
+                raise _in_args(abort, f"profiles[{i}].pluginConfig[{j}]", entry["name"]) from None
+
+
+def _in_args(abort: DecodeAbort, where: str, plugin: str) -> DecodeAbort:
+    """The problem of one argument object, worded as upstream nests it."""
+    names_plugin = abort.kind is DecodeKind.WRONG_KIND
+    text = abort.text if names_plugin else f"decoding args for plugin {plugin}: {abort.text}"
+    field = f"{where}.args.{abort.field}" if abort.field else f"{where}.args"
+    return DecodeAbort(abort.kind, f"decoding .{where}: {text}", field)
+
+
+def _args_problem(where: str, plugin: str, strict: StrictErrors) -> StrictProblem:
+    """All strict problems of one argument object in one, worded as upstream nests them."""
+    texts = ", ".join(problem.text for problem in strict.problems)
+    nested = f"strict decoding error: decoding args for plugin {plugin}: strict decoding error: {texts}"
+    hints = [problem.hint for problem in strict.problems if problem.hint]
+    return StrictProblem(f"{where}: {nested}", " ".join(hints))
+
+
+def _decode_args(plugin: str, tree: JsonValue) -> object:
+    """Typed arguments for a plugin that has a type for them; the plain value for any other."""
+    if plugin not in ARGS_TYPES:
+        return plain(tree)
+    wanted = DocumentHeader(API_GROUP, _VERSION, f"{plugin}Args")
+    header = _registered(header_of(tree).with_defaults(wanted))
+    decoded, strict = decode_object(_table(header), tree)
+    if header.kind != wanted.kind:
+        text = f"args for plugin {plugin} were not of type {wanted.kind}.{API_GROUP}, got {header.kind}.{header.group}"
+        raise DecodeAbort(DecodeKind.WRONG_KIND, text, "kind")
+    if strict:
+        raise StrictErrors(strict)
+    return decoded
 
 
 # -- printing ----------------------------------------------------------------------------------------------------------

@@ -17,7 +17,9 @@ from steersman.config.args_validation import args_errors
 from steersman.config.catalog import IN_TREE_CAPABILITIES, Capabilities
 from steersman.config.configuration import (
     ALL_PLUGINS,
+    ARGS_TYPES,
     Args,
+    ConfigStruct,
     Extender,
     ExtensionPoint,
     KubeSchedulerProfile,
@@ -30,7 +32,6 @@ from steersman.config.durations import Duration
 from steersman.config.errors import ConfigError, ConfigProblem, ConfigStage, joined
 from steersman.config.extenders import ExtenderConfigError, check_tls, in_call_order, timeout, with_ignored_resources
 from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
-from steersman.config.plugin_args import ARGS_TYPES, ConfigStruct
 
 _MAX_NODE_SCORE: Final = 100
 _MAX_TOTAL_SCORE: Final = 2**63 - 1

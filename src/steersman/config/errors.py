@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The errors of a configuration document: the stage that failed and every problem it found, in kube-scheduler's words.
 
-`decoder` raises what `field_kinds` has written into a `DecodeLog`; `validation` and `args_validation` make a `FieldError` per
+`documents` raises what `field_kinds` has written into a `DecodeLog`; `validation` and `args_validation` make a `FieldError` per
 field; `effective_configuration` has one text. All of them become a `ConfigError`: the command line prints its `lines`,
 conformance compares its `errors`.
 """
@@ -18,8 +18,8 @@ from typing import Any, Final
 import msgspec
 
 from steersman.api.go_text import quote
+from steersman.config.document_tree import JsonObject, JsonValue, Number
 from steersman.config.durations import Duration
-from steersman.config.json_tree import JsonObject, JsonValue, Number
 from steersman.errors import InputError
 
 _MOST_STRICT_ERRORS: Final = 100

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The extenders section, made ready: call order, timeouts, TLS material, resources that the scheduler ignores.
 
-Used by `building`; the extender client takes the effective order and timeouts from there.
+Used by `effective_configuration`; the extender client takes the effective order and timeouts from there.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from steersman.config.configuration import (
     Extender,
     ExtenderTLSConfig,
     KubeSchedulerProfile,
+    NodeResourcesFitArgs,
     PluginConfig,
     SchedulerConfiguration,
 )
 from steersman.config.durations import Duration
-from steersman.config.plugin_args import NodeResourcesFitArgs
 
 DEFAULT_TIMEOUT: Final = Duration.from_seconds(5)
 _FIT: Final = "NodeResourcesFit"

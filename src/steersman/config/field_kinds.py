@@ -18,9 +18,9 @@ from typing import Final, Never, Protocol, cast
 import msgspec
 
 from steersman.config.configuration import API_VERSION
+from steersman.config.document_tree import JsonObject, JsonValue, Number, PlainValue
 from steersman.config.durations import Duration, DurationError
 from steersman.config.errors import DecodeAbort, DecodeKind, DecodeLog, DocumentPlace, type_problem
-from steersman.config.json_tree import JsonObject, JsonValue, Number, PlainValue
 
 
 class _Absent:

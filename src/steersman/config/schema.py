@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The v1 types as tables: field name in the document, attribute in the typed configuration, kind of value.
 
-Read by `decoder` (strictly: a field that is not here is unknown) and by `documents`. Two tables make plain dicts rather
-than finished objects, the configuration and its profiles: their defaults depend on each other and on feature gates, and
-`defaults` completes them.
+`documents` decodes by them (strictly: a field that is not here is unknown) and prints by them. Two tables make plain dicts
+rather than finished objects, the configuration and its profiles: their defaults depend on each other and on feature gates,
+and `defaults` completes them.
 """
 
 from __future__ import annotations
@@ -23,15 +23,29 @@ from steersman.api import (
 from steersman.config.configuration import (
     CONFIGURATION_KIND,
     ClientConnection,
+    ConfigStruct,
+    DefaultPreemptionArgs,
+    DynamicResourcesArgs,
     Extender,
     ExtenderManagedResource,
     ExtenderTLSConfig,
     ExtensionPoint,
+    InterPodAffinityArgs,
     LeaderElectionConfiguration,
+    NodeAffinityArgs,
+    NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFitArgs,
     PluginEntry,
     Plugins,
     PluginSet,
+    PodTopologySpreadArgs,
+    RequestedToCapacityRatioParam,
+    ResourceSpec,
+    ScoringStrategy,
+    UtilizationShapePoint,
+    VolumeBindingArgs,
 )
+from steersman.config.document_tree import PlainValue
 from steersman.config.field_kinds import (
     BOOL,
     DURATION,
@@ -52,22 +66,6 @@ from steersman.config.field_kinds import (
     always,
     header,
     zero_is_default,
-)
-from steersman.config.json_tree import PlainValue
-from steersman.config.plugin_args import (
-    ConfigStruct,
-    DefaultPreemptionArgs,
-    DynamicResourcesArgs,
-    InterPodAffinityArgs,
-    NodeAffinityArgs,
-    NodeResourcesBalancedAllocationArgs,
-    NodeResourcesFitArgs,
-    PodTopologySpreadArgs,
-    RequestedToCapacityRatioParam,
-    ResourceSpec,
-    ScoringStrategy,
-    UtilizationShapePoint,
-    VolumeBindingArgs,
 )
 
 _TIMEOUT: Final = DurationText(nullable=True)

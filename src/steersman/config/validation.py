@@ -14,6 +14,7 @@ from steersman.config.args_validation import args_errors
 from steersman.config.catalog import REMOVED_PLUGINS
 from steersman.config.configuration import (
     API_VERSION,
+    ARGS_TYPES,
     ClientConnection,
     Extender,
     ExtensionPoint,
@@ -36,7 +37,6 @@ from steersman.config.errors import (
     unique,
 )
 from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
-from steersman.config.plugin_args import ARGS_TYPES
 
 _CHECKED_WHEN_BUILT = "NodeResourcesFit"
 """Upstream's table of argument checks misspells this name, so the arguments are checked only when it is built."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The meaning of YAML 1.1 scalars, by the rules of the YAML library that Kubernetes uses.
 
-`yaml_tree` asks here for every scalar. The rules differ from PyYAML's in many corners: `y` is a boolean, `1e2` and `09`
+`document_tree` asks here for every scalar. The rules differ from PyYAML's in many corners: `y` is a boolean, `1e2` and `09`
 are numbers, `12:30` and dates are strings, `0o17` is octal. They are written as resolvers, chosen by first character.
 """
 

@@ -18,19 +18,17 @@ from steersman.config.configuration import (
     ALL_PLUGINS,
     DEFAULT_SCHEDULER_NAME,
     ExtensionPoint,
+    PluginArgs,
     PluginEntry,
     Plugins,
     PluginSet,
     SchedulerConfiguration,
 )
-from steersman.config.decoder import DecodedDocument
-from steersman.config.defaults import with_defaults
+from steersman.config.defaults import DecodedDocument, with_defaults
 from steersman.config.errors import ConfigError, ConfigProblem, ConfigStage, invalid
 from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
-from steersman.config.plugin_args import PluginArgs
 from steersman.config.policy.document import Policy, read_policy
-from steersman.config.policy.predicates import Filters, filters_of
-from steersman.config.policy.priorities import Scores, scores_of
+from steersman.config.policy.plugin_mapping import Filters, Scores, filters_of, scores_of
 from steersman.config.validation import extender_errors
 
 _NEITHER: Final = ("SchedulingGates", "PrioritySort", "DefaultPreemption", "DefaultBinder")

@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The `Policy` document: its types and its strict decoding from YAML or JSON.
 
-Text comes in, a `Policy` as written goes to `conversion`. `None` for predicates or priorities means "not given", which
-is not the same as an empty list.
+Text comes in, a `Policy` as written goes to `conversion` and `plugin_mapping`. `None` for predicates or priorities means
+"not given", which is not the same as an empty list.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from steersman.config.configuration import API_VERSION, Extender
-from steersman.config.decoder import DocumentHeader, StrictErrors, decode_errors, decode_object, header_of, read_tree
+from steersman.config.configuration import API_VERSION, ConfigStruct, Extender, ResourceSpec, UtilizationShapePoint
+from steersman.config.document_tree import JsonValue
+from steersman.config.documents import DocumentHeader, StrictErrors, decode_errors, decode_object, header_of, read_tree
 from steersman.config.durations import Duration
 from steersman.config.errors import DecodeAbort, DecodeKind, DecodeLog, DocumentPlace
 from steersman.config.field_kinds import ABSENT, BOOL, INT32, INT64, TEXT, TEXTS, Field, Integer, ListOf, ObjectOf
-from steersman.config.json_tree import JsonValue
-from steersman.config.plugin_args import ConfigStruct, ResourceSpec, UtilizationShapePoint
 from steersman.config.schema import EXTENDER, RESOURCES, SHAPE
 
 POLICY_KIND: Final = "Policy"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Priorities of a policy, the score plugins that took them over, and how the one becomes the other.
+"""Predicates and priorities of a policy, the filter and score plugins that took them over, and how the ones become the others.
 
-One half of `conversion`; `predicates` is the other.
+A `Policy` as written comes in; `Filters` and `Scores`, with what its author should know of them and what stands against
+them, go to `conversion`.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from typing import Final
 
 import msgspec
 
+from steersman.api import NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from steersman.config.args_validation import shape_errors
-from steersman.config.errors import ConfigProblem, invalid
-from steersman.config.plugin_args import (
+from steersman.config.configuration import (
     DEFAULT_RESOURCES,
     DefaultingType,
     InterPodAffinityArgs,
+    NodeAffinityArgs,
     NodeResourcesFitArgs,
     PluginArgs,
     PodTopologySpreadArgs,
@@ -23,7 +25,151 @@ from steersman.config.plugin_args import (
     ScoringStrategy,
     ScoringStrategyType,
 )
-from steersman.config.policy.document import Policy, Priority, PriorityArgument, RequestedToCapacityRatioArguments
+from steersman.config.errors import ConfigProblem, invalid
+from steersman.config.policy.document import (
+    LabelsPresence,
+    Policy,
+    Predicate,
+    Priority,
+    PriorityArgument,
+    RequestedToCapacityRatioArguments,
+)
+
+# -- predicates become filters -----------------------------------------------------------------------------------------
+
+
+class PredicateRule(msgspec.Struct, frozen=True):
+    """The plugins that filter for a predicate."""
+
+    plugins: tuple[str, ...]
+    note: str = ""
+    """A word for the reader of the result; empty if the plugins do exactly what the predicate did."""
+
+
+_MIGRATED: Final = "its volumes are CSI volumes today, whose limits NodeVolumeLimits checks"
+_TAINTED: Final = "the condition became a taint, which TaintToleration checks"
+
+PREDICATES: Final[dict[str, PredicateRule]] = {
+    "CheckNodeUnschedulable": PredicateRule(("NodeUnschedulable",)),
+    "GeneralPredicates": PredicateRule(("NodeResourcesFit", "NodeName", "NodePorts", "NodeAffinity")),
+    "HostName": PredicateRule(("NodeName",)),
+    "PodFitsHostPorts": PredicateRule(("NodePorts",)),
+    "MatchNodeSelector": PredicateRule(("NodeAffinity",)),
+    "PodFitsResources": PredicateRule(("NodeResourcesFit",)),
+    "NoDiskConflict": PredicateRule(("VolumeRestrictions",)),
+    "PodToleratesNodeTaints": PredicateRule(("TaintToleration",)),
+    "CheckNodeCondition": PredicateRule(("TaintToleration",), _TAINTED),
+    "CheckNodeMemoryPressure": PredicateRule(("TaintToleration",), _TAINTED),
+    "CheckNodeDiskPressure": PredicateRule(("TaintToleration",), _TAINTED),
+    "CheckNodePIDPressure": PredicateRule(("TaintToleration",), _TAINTED),
+    "MaxEBSVolumeCount": PredicateRule(("NodeVolumeLimits",), _MIGRATED),
+    "MaxGCEPDVolumeCount": PredicateRule(("NodeVolumeLimits",), _MIGRATED),
+    "MaxCSIVolumeCountPred": PredicateRule(("NodeVolumeLimits",)),
+    "MaxAzureDiskVolumeCount": PredicateRule(("NodeVolumeLimits",), _MIGRATED),
+    "MaxCinderVolumeCount": PredicateRule(("NodeVolumeLimits",), _MIGRATED),
+    "CheckVolumeBinding": PredicateRule(("VolumeBinding",)),
+    "NoVolumeZoneConflict": PredicateRule(("VolumeZone",)),
+    "EvenPodsSpread": PredicateRule(("PodTopologySpread",)),
+    "MatchInterPodAffinity": PredicateRule(("InterPodAffinity",)),
+}
+"""In the order in which predicates ran, which is the order of the filter plugins."""
+
+PREDICATE_ALIASES: Final = {"PodFitsPorts": "PodFitsHostPorts"}
+MANDATORY_PREDICATES: Final = ("PodToleratesNodeTaints", "CheckNodeUnschedulable")
+DEFAULT_PREDICATES: Final = (
+    "NoVolumeZoneConflict",
+    "MaxCSIVolumeCountPred",
+    "MatchInterPodAffinity",
+    "NoDiskConflict",
+    "GeneralPredicates",
+    "PodToleratesNodeTaints",
+    "CheckVolumeBinding",
+    "CheckNodeUnschedulable",
+    "EvenPodsSpread",
+)
+"""For a policy that does not speak of predicates; the volume limits of single providers are part of the CSI ones."""
+
+LABEL_PRESENCE_PREDICATE: Final = "CheckNodeLabelPresence"
+SERVICE_AFFINITY_PREDICATE: Final = "CheckServiceAffinity"
+
+_ONE_PREDICATE_ARGUMENT = "exactly 1 predicate argument is required: serviceAffinity or labelsPresence"
+_NO_SERVICE_AFFINITY = (
+    "the ServiceAffinity plugin no longer exists; give the pods of the service a required pod affinity instead"
+)
+_PREDICATE_NOT_FOUND = "predicate type not found; use a predicate of kube-scheduler v1.22"
+
+
+class Filters(msgspec.Struct):
+    """Filter plugins with their arguments that the predicates of a policy become."""
+
+    plugins: list[str] = []
+    """In calling order."""
+    args: dict[str, PluginArgs] = {}
+    warnings: list[str] = []
+    problems: list[ConfigProblem] = []
+
+
+def filters_of(policy: Policy) -> Filters:
+    found = Filters()
+    names = set(MANDATORY_PREDICATES)
+    presences: list[LabelsPresence] = []
+    if policy.predicates is None:
+        names.update(DEFAULT_PREDICATES)
+    for index, predicate in enumerate(policy.predicates or ()):
+        _add_predicate(f"predicates[{index}]", predicate, names, presences, found)
+    for name, rule in PREDICATES.items():
+        if name in names:
+            found.plugins += [plugin for plugin in rule.plugins if plugin not in found.plugins]
+    if presences:
+        _require_labels(presences, found)
+    return found
+
+
+def _add_predicate(
+    path: str, predicate: Predicate, names: set[str], presences: list[LabelsPresence], found: Filters
+) -> None:
+    name = PREDICATE_ALIASES.get(predicate.name, predicate.name)
+    argument = predicate.argument
+    if argument is not None and (argument.service_affinity is None) == (argument.labels_presence is None):
+        found.problems.append(_problem(f"{path}.argument", predicate.name, _ONE_PREDICATE_ARGUMENT))
+    elif name in PREDICATES:
+        names.add(name)
+        _explain_predicate(path, predicate, PREDICATES[name].note, found)
+    elif name == SERVICE_AFFINITY_PREDICATE or (argument and argument.service_affinity):
+        found.problems.append(_problem(f"{path}.name", predicate.name, _NO_SERVICE_AFFINITY))
+    elif argument and argument.labels_presence:
+        presences.append(argument.labels_presence)
+    elif name == LABEL_PRESENCE_PREDICATE:
+        found.warnings.append(f"{path}: {name} names no labels and is left out")
+    else:
+        found.problems.append(_problem(f"{path}.name", predicate.name, _PREDICATE_NOT_FOUND))
+
+
+def _explain_predicate(path: str, predicate: Predicate, note: str, found: Filters) -> None:
+    if note:
+        found.warnings.append(f"{path}: {predicate.name}: {note}")
+    if predicate.argument is not None:
+        found.warnings.append(f"{path}.argument: {predicate.name} takes no argument, it is left out")
+
+
+def _require_labels(presences: list[LabelsPresence], found: Filters) -> None:
+    """Presence and absence of labels is what NodeAffinity checks for all pods when it is told so."""
+    requirements = tuple(
+        NodeSelectorRequirement(key=label, operator="Exists" if presence.presence else "DoesNotExist")
+        for presence in presences
+        for label in presence.labels
+    )
+    term = NodeSelectorTerm(match_expressions=requirements)
+    selector = NodeSelector(node_selector_terms=(term,))
+    affinity = NodeAffinity(required_during_scheduling_ignored_during_execution=selector)
+    found.args["NodeAffinity"] = NodeAffinityArgs(added_affinity=affinity)
+    found.warnings.append("predicates: labelsPresence became addedAffinity in the arguments of NodeAffinity")
+    if "NodeAffinity" not in found.plugins:
+        found.plugins.append("NodeAffinity")
+        found.warnings.append("predicates: NodeAffinity also checks the node selector and node affinity of pods")
+
+
+# -- priorities become scores ------------------------------------------------------------------------------------------
 
 PRIORITIES: Final = {
     "BalancedResourceAllocation": "NodeResourcesBalancedAllocation",
@@ -76,10 +222,10 @@ LOST_PRIORITIES: Final = {
 
 _LARGEST_WEIGHT: Final = 2**31 - 1
 _BAD_WEIGHT: Final = f"should have a positive weight, at most {_LARGEST_WEIGHT}"
-_ONE_ARGUMENT: Final = (
+_ONE_PRIORITY_ARGUMENT: Final = (
     "exactly 1 priority argument is required: serviceAntiAffinity, labelPreference or requestedToCapacityRatioArguments"
 )
-_NOT_FOUND: Final = "priority type not found; use a priority of kube-scheduler v1.22"
+_PRIORITY_NOT_FOUND: Final = "priority type not found; use a priority of kube-scheduler v1.22"
 _NO_RATIO: Final = "requestedToCapacityRatioArguments with a shape are required"
 _ONE_STRATEGY: Final = "NodeResourcesFit scores by one strategy only; keep one of {}"
 _NO_SERVICE_ANTI_AFFINITY: Final = (
@@ -127,10 +273,10 @@ def _priorities(policy: Policy) -> list[tuple[str, Priority]]:
 def _accepted(path: str, priority: Priority, found: Scores) -> str | None:
     """The name of a priority that has a plugin; of any other the fate is recorded."""
     if not 0 < priority.weight <= _LARGEST_WEIGHT:
-        found.problems.append(ConfigProblem.of(invalid(f"{path}.weight", priority.weight, _BAD_WEIGHT)))
+        found.problems.append(_problem(f"{path}.weight", priority.weight, _BAD_WEIGHT))
     argument = priority.argument
     if argument is not None and _given(argument) != 1:
-        found.problems.append(ConfigProblem.of(invalid(f"{path}.argument", priority.name, _ONE_ARGUMENT)))
+        found.problems.append(_problem(f"{path}.argument", priority.name, _ONE_PRIORITY_ARGUMENT))
         return None
     name = PRIORITY_ALIASES.get(priority.name, priority.name)
     if _ratio_of(priority) is not None:
@@ -157,7 +303,7 @@ def _with_ratio(path: str, name: str, priority: Priority, found: Scores) -> str 
             found.warnings.append(f"{path}.argument: {priority.name} takes no argument, it is left out")
         return name
     if ratio is None:
-        found.problems.append(ConfigProblem.of(invalid(f"{path}.argument", priority.name, _NO_RATIO)))
+        found.problems.append(_problem(f"{path}.argument", priority.name, _NO_RATIO))
         return None
     where = f"{path}.argument.requestedToCapacityRatioArguments.shape"
     found.problems += [ConfigProblem.of(error) for error in shape_errors(where, ratio.shape)]
@@ -173,7 +319,7 @@ def _explain_loss(path: str, priority: Priority, found: Scores) -> None:
     elif argument and argument.label_preference:
         reason = _NO_LABEL_PREFERENCE
     else:
-        found.problems.append(ConfigProblem.of(invalid(f"{path}.name", priority.name, _NOT_FOUND)))
+        found.problems.append(_problem(f"{path}.name", priority.name, _PRIORITY_NOT_FOUND))
         return
     found.warnings.append(f"{path}: {priority.name} is left out: {reason}")
 
@@ -191,7 +337,7 @@ def _add_strategy(chosen: dict[str, int], ratio: RequestedToCapacityRatioArgumen
         return
     if len(names) > 1:
         detail = _ONE_STRATEGY.format(", ".join(names))
-        found.problems.append(ConfigProblem.of(invalid("priorities", names, detail)))
+        found.problems.append(_problem("priorities", names, detail))
         return
     strategy = ScoringStrategy(type=STRATEGIES[names[0]])
     if ratio is not None and names[0] == CAPACITY_RATIO_PRIORITY:
@@ -219,3 +365,7 @@ def _add_affinity(chosen: dict[str, int], policy: Policy, found: Scores) -> None
         found.args["InterPodAffinity"] = InterPodAffinityArgs(hard_pod_affinity_weight=weight)
     else:
         found.warnings.append("hardPodAffinitySymmetricWeight: has no effect without InterPodAffinityPriority")
+
+
+def _problem(path: str, value: object, detail: str) -> ConfigProblem:
+    return ConfigProblem.of(invalid(path, value, detail))
