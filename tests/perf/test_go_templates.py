@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from steersman.errors import InputError
-from steersman.perf.go_templates import rendered
+from steersman.perf.templates import rendered
 
 
 @pytest.mark.parametrize(

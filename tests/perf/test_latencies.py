@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.perf.latencies import BOUNDS, FineMetrics, Reading, quantile
+from steersman.perf.host import BOUNDS, FineMetrics
+from steersman.perf.measurement import Reading, quantile
 
 ATTEMPTS = "scheduler_scheduling_attempt_duration_seconds"
 

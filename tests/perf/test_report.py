@@ -6,8 +6,7 @@ from __future__ import annotations
 import pytest
 
 from steersman.perf import Measurement, WorkloadOutcome, WorkloadVerdict
-from steersman.perf.latencies import Latency
-from steersman.perf.measurement import Memory, Throughput
+from steersman.perf.measurement import Latency, Memory, Throughput
 from steersman.perf.report import bench_report
 from steersman.report import BarChart, Table
 

@@ -37,8 +37,7 @@ from steersman.client.transport import MERGE_PATCH
 from steersman.framework.watching import EventSink
 from steersman.host import SchedulingLoop, keep_freed_memory
 from steersman.observe import AttemptMetrics
-from steersman.perf.host import SLICE, Host, HostTasks, PodListener, T
-from steersman.perf.latencies import FineMetrics
+from steersman.perf.host import SLICE, FineMetrics, Host, HostTasks, PodListener, T
 from steersman.perf.templates import Draft
 from steersman.rng import SeededRng
 

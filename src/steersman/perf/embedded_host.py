@@ -40,13 +40,13 @@ from steersman.host import SchedulingLoop, keep_freed_memory
 from steersman.observe import AttemptMetrics
 from steersman.perf.host import (
     SLICE,
+    FineMetrics,
     Host,
     HostTasks,
     PodListener,
     T,
     every,
 )
-from steersman.perf.latencies import FineMetrics
 from steersman.perf.templates import Draft
 from steersman.rng import SeededRng
 from steersman.sim import EmbeddedWriter

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurements between two moments of a workload: throughput, latencies, CPU time, memory.
 
-`workload_executor` begins a `Collection` where an operation collects metrics and ends it with `finish`.
+`workload_executor` begins a `Collection` where an operation collects metrics and ends it with `finish`. The scheduler of the
+host fills histograms (`FineMetrics`); a `Reading` of them is taken at the beginning and another at the end, and the
+difference is what things took in between.
 """
 
 from __future__ import annotations
@@ -13,16 +15,19 @@ import resource
 import statistics
 import sys
 import time
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
 from steersman import api
-from steersman.perf.host import Host
-from steersman.perf.latencies import PERCENTILES, Latency, Reading
-from steersman.perf.pod_barrier import matches
+from steersman.observe.series import Children, Histogram
+from steersman.perf.host import BOUNDS, FineMetrics, Host, matches
+
+PERCENTILES: Final = (50, 90, 95, 99)
 
 
 class Measurement(msgspec.Struct, frozen=True):
@@ -180,3 +185,80 @@ def resident_mib() -> float:
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return most / _MIB if sys.platform == "darwin" else most / 1024
     return pages * resource.getpagesize() / _MIB
+
+
+# -- latencies ---------------------------------------------------------------------------------------------------------
+
+_TAKEN_TOGETHER: Final = ("profile", "status", "attempts", "hint")
+"""Series that differ in nothing but these labels are one."""
+
+Labels: TypeAlias = tuple[tuple[str, str], ...]
+
+
+class Latency(msgspec.Struct, frozen=True):
+    """Milliseconds of one series of observations."""
+
+    metric: str
+    labels: dict[str, str]
+    observations: int
+    average: float
+    #: Percentile → value, in ascending order.
+    percentiles: dict[int, float]
+
+
+class Reading:
+    """The contents of the scheduler's histograms at one moment."""
+
+    def __init__(self, metrics: FineMetrics, wanted: Mapping[str, object] | None = None) -> None:
+        """`wanted`: only metrics with these names."""
+        families = (
+            metrics.attempt_seconds,
+            metrics.point_seconds,
+            metrics.plugin_seconds,
+            metrics.pod_seconds,
+            metrics.hint_seconds,
+        )
+        self._families = [family for family in families if wanted is None or family.name in wanted]
+        self._counts = {family.name: _grouped(family) for family in self._families}
+
+    def since(self, earlier: Reading) -> list[Latency]:
+        """Latencies observed between the two readings, one per metric and labels; profiles and statuses count together."""
+        found: list[Latency] = []
+        for name, series in self._counts.items():
+            before = earlier._counts[name]
+            for labels, (counts, total) in series.items():
+                old_counts, old_total = before.get(labels, ([0] * len(counts), 0.0))
+                new = [now - then for now, then in zip(counts, old_counts, strict=True)]
+                if any(new):
+                    found.append(_latency(name, labels, new, total - old_total))
+        return found
+
+
+def _latency(name: str, labels: Labels, counts: Sequence[int], seconds: float) -> Latency:
+    number = sum(counts)
+    percentiles = {percent: 1000 * quantile(percent / 100, counts) for percent in PERCENTILES}
+    return Latency(name, dict(labels), number, 1000 * seconds / number, percentiles)
+
+
+def _grouped(family: Children[Histogram]) -> dict[Labels, tuple[list[int], float]]:
+    """Counts and sums by the labels that tell series apart."""
+    groups: dict[Labels, tuple[list[int], float]] = {}
+    for values, series in family.items():
+        pairs = zip(family.labels, values, strict=True)
+        labels = tuple((label, value) for label, value in pairs if label not in _TAKEN_TOGETHER)
+        counts, total = groups.get(labels, ([0] * len(series.counts), 0.0))
+        groups[labels] = [a + b for a, b in zip(counts, series.counts, strict=True)], total + series.total
+    return groups
+
+
+def quantile(share: float, counts: Sequence[int]) -> float:
+    """Seconds that so large a share of the observations do not exceed, as Prometheus estimates it: evenly inside of a
+    bucket. What exceeds all bounds counts as the greatest of them."""
+    cumulative = list(accumulate(counts))
+    rank = share * cumulative[-1]
+    bucket = bisect_left(cumulative, rank)
+    if bucket >= len(BOUNDS):
+        return BOUNDS[-1]
+    lower = BOUNDS[bucket - 1] if bucket else 0.0
+    below = cumulative[bucket - 1] if bucket else 0
+    return lower + (BOUNDS[bucket] - lower) * (rank - below) / counts[bucket]

@@ -16,8 +16,7 @@ from typing import Final
 import msgspec
 
 from steersman.errors import InputError
-from steersman.perf.latencies import PERCENTILES
-from steersman.perf.measurement import Measurement, percentile
+from steersman.perf.measurement import PERCENTILES, Measurement, percentile
 from steersman.perf.workload_files import THROUGHPUT, MetricSelector
 
 

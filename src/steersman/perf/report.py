@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from steersman.perf.latencies import PERCENTILES, Latency
-from steersman.perf.measurement import Measurement
+from steersman.perf.measurement import PERCENTILES, Latency, Measurement
 from steersman.perf.outcomes import WorkloadOutcome, WorkloadVerdict
 from steersman.report import BarChart, Cell, Column, Figures, Report, Section, Table
 

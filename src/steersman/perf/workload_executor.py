@@ -5,24 +5,28 @@
                                         └─► Collection ─► Measurement
 
 Namespaces, waiting and counting follow upstream's harness: pods of an operation without a namespace go to `namespace-N`, N
-being its place; an operation waits for its own pods unless it skips that, and barriers wait for those.
+being its place; an operation waits for its own pods unless it skips that, and barriers wait for those. Operations that are
+spread over time (churn, slow deletions, pods in a steady state) are awaited, or go on in the background while others run.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import count
 from typing import Final
 
 from steersman import api
-from steersman.errors import InputError
+from steersman.errors import InputError, SteersmanError
 from steersman.perf.created_objects import ClaimAllocator, node_drafts, pod_drafts, resource_slice_drafts
-from steersman.perf.host import Host, HostTasks, WorkloadError
+from steersman.perf.host import BenchCluster, Host, HostTasks, PodBarrier, WorkloadError, matches
 from steersman.perf.measurement import Collection, Measurement
 from steersman.perf.operations import (
     AllocResourceClaims,
     Barrier,
     Churn,
+    ChurnMode,
     CreateAny,
     CreateNamespaces,
     CreateNodes,
@@ -38,9 +42,7 @@ from steersman.perf.operations import (
     UpdateAny,
     seconds_of,
 )
-from steersman.perf.pod_barrier import PodBarrier, matches
 from steersman.perf.templates import Draft, Templates, named
-from steersman.perf.timed_operations import churn, delete_pods, keep_steady, ticks
 
 OVERLAPPING: Final = "metrics are being collected already; stop that first"
 NOT_COLLECTING: Final = "no metrics are being collected; startCollectingMetrics comes first"
@@ -246,3 +248,94 @@ class WorkloadExecutor:
         self._memory_task.cancel()
         self.measurements.append(self._collection.finish())
         self._collection = None
+
+
+# -- operations that are spread over time ------------------------------------------------------------------------------
+
+DEFAULT_INTERVAL_SECONDS: Final = 0.5
+NOTHING_SCHEDULED: Final = "no pod was scheduled; make the duration longer, or the pods fewer"
+
+
+async def ticks(seconds: float) -> AsyncIterator[int]:
+    """0, 1, 2, … every so many seconds, the first one after that time; a tick that comes late is not made up for."""
+    loop = asyncio.get_running_loop()
+    due = loop.time() + seconds
+    for number in count():
+        await asyncio.sleep(max(0.0, due - loop.time()))
+        yield number
+        due = max(due + seconds, loop.time())
+
+
+async def churn(operation: Churn, namespace: str, cluster: BenchCluster, templates: Templates) -> None:
+    """Creates objects, or creates and deletes them, until it is cancelled or has created as many as it is to create."""
+    made = [_in_namespace(templates(file).draft(), namespace) for file in operation.template_paths]
+    interval = operation.interval_milliseconds / 1000 or DEFAULT_INTERVAL_SECONDS
+    if operation.mode == ChurnMode.CREATE:
+        await _create(made, operation.number, interval, cluster)
+    else:
+        await _recreate(made, operation.number, interval, cluster)
+
+
+async def _create(drafts: list[Draft], number: int, interval: float, cluster: BenchCluster) -> None:
+    async for tick in ticks(interval):
+        for draft in drafts:
+            await _created(draft, cluster)
+        if number and tick + 1 >= number:
+            return
+
+
+async def _recreate(drafts: list[Draft], number: int, interval: float, cluster: BenchCluster) -> None:
+    """Creates so many of each draft, one after the other, then deletes them, then creates them again."""
+    alive: dict[tuple[int, int], str] = {}
+    async for tick in ticks(interval):
+        for position, draft in enumerate(drafts):
+            place = position, tick % number
+            if place in alive:
+                await cluster.delete(type(draft.object), alive.pop(place))
+            elif key := await _created(draft, cluster):
+                alive[place] = key
+
+
+async def _created(draft: Draft, cluster: BenchCluster) -> str:
+    """The key of the created object; "" when the server refuses, which is nobody's concern here, as upstream."""
+    with suppress(SteersmanError):
+        return await cluster.create(draft)
+    return ""
+
+
+async def delete_pods(keys: Iterable[str], per_second: int, cluster: BenchCluster) -> None:
+    """Deletes pods all at once, or one after the other so many times a second."""
+    if not per_second:
+        await cluster.delete_pods(keys)
+        return
+    remaining = list(keys)
+    async for number in ticks(1 / per_second):
+        if number >= len(remaining):
+            return
+        await cluster.delete(api.Pod, remaining[number])
+
+
+def _in_namespace(draft: Draft, namespace: str) -> Draft:
+    obj = draft.object
+    return Draft(named(obj, namespace=namespace), draft.document) if obj.NAMESPACED else draft
+
+
+async def keep_steady(cluster: BenchCluster, drafts: Sequence[Sequence[Draft]], namespace: str, seconds: float) -> None:
+    """Creates a batch of pods, waits until it is scheduled, deletes it and begins anew, for so many seconds.
+
+    All pods of the namespace go with each batch.
+    """
+    batches = 0
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                # Claims and volumes outlive their pods, and are created only once.
+                await cluster.create_all(drafts if batches == 0 else [group[-1:] for group in drafts])
+                await PodBarrier(cluster, namespace, {}, PodStage.SCHEDULED).reached(len(drafts))
+                batches += 1
+                doomed = [key for key, pod in cluster.pods().items() if pod.metadata.namespace == namespace]
+                await cluster.delete_pods(doomed, grace_period_seconds=0)
+                await asyncio.sleep(0)
+    except TimeoutError:
+        if not batches and not any(pod.spec.node_name for pod in cluster.pods().values()):
+            raise WorkloadError(NOTHING_SCHEDULED) from None
