@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
+from steersman.plugins.dynamic_resources.filtering import DeviceShortfall
 from steersman.plugins.dynamic_resources.plugin import DynamicResources
-from steersman.plugins.dynamic_resources.shortfall import DeviceShortfall
 from steersman.plugins.node_volume_limits.plugin import NodeVolumeLimits
 from steersman.plugins.volume_restrictions import STATE_KEY, ClaimConflicts, VolumeRestrictions, disks_conflict
 from steersman.runtime.profile import Profile

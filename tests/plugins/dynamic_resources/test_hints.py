@@ -8,7 +8,7 @@ from tests.plugins.dynamic_resources.handle import OnePlugin
 
 from steersman import api
 from steersman.framework.events import QueueingHint
-from steersman.plugins.dynamic_resources.claim_tracker import claim_tracker_of
+from steersman.plugins.dynamic_resources.claims import claim_tracker_of
 from steersman.plugins.dynamic_resources.plugin import ClaimHints
 from steersman.testing import make_pod, make_resource_claim
 

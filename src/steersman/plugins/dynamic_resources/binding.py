@@ -15,8 +15,8 @@ from steersman import api
 from steersman.api import timestamps
 from steersman.framework.handle import DevicesHandle
 from steersman.plugins.dynamic_resources.allocation import Features
-from steersman.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from steersman.plugins.dynamic_resources.claims import (
+    ClaimTracker,
     DeviceNotBound,
     are_devices_ready,
     has_binding_timed_out,

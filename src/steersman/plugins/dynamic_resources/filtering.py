@@ -2,13 +2,17 @@
 """Filter: whether a node can have all of the pod's claims, those that are allocated and those that have to be.
 
 A node of which nothing is known (`filter_cache`) is searched for devices (`allocation`). Where cycles can be postponed, a
-search that takes long goes on after the cycle (`postponed_search`).
+search that takes long goes on after the cycle.
+
+Filter only says that not all claims can be allocated. Explanations say why in numbers: the devices that a request could
+choose from, and what is left of them. `unmet_request` looks at one request after the other, each by itself, and tells the first
+that finds too few devices; if each would find enough, it is a constraint, or that they want the same devices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Final
+from collections.abc import Generator, Iterable
+from typing import Final, NamedTuple
 
 from steersman import api
 from steersman.framework.device_classes import DeviceClasses
@@ -20,19 +24,23 @@ from steersman.framework.status import Status, error, unresolvable
 from steersman.plugins.dynamic_resources import extended_resources
 from steersman.plugins.dynamic_resources.allocation import (
     AllocationFault,
+    DeviceRequirement,
     DevicesInUse,
     Features,
     FoundDevice,
+    NodeDevices,
     NodeFault,
     OutOfTime,
     Pace,
     PreparedClaim,
+    PublishedDevice,
     PublishedDevices,
     Supply,
     find_devices_in_steps,
     prepare,
     run_to_end,
 )
+from steersman.plugins.dynamic_resources.allocation.suitability import are_tolerated
 from steersman.plugins.dynamic_resources.claims import DeviceNotBound, are_devices_ready, has_binding_timed_out
 from steersman.plugins.dynamic_resources.extended_resources import NodeClaim
 from steersman.plugins.dynamic_resources.filter_cache import (
@@ -41,11 +49,13 @@ from steersman.plugins.dynamic_resources.filter_cache import (
     NodeAllocation,
     NodeAnswer,
     NodeAnswers,
+    PodSearches,
+    PostponedSearches,
+    Steps,
     has_distinct_attributes,
+    in_slices,
 )
-from steersman.plugins.dynamic_resources.postponed_search import PodSearches, PostponedSearches, Steps, in_slices
 from steersman.plugins.dynamic_resources.pre_filter import CycleClaims
-from steersman.plugins.dynamic_resources.shortfall import DeviceShortfall, shortfall
 
 #: What the devices of one pod may take in a cycle that can be postponed.
 CYCLE_SECONDS: Final = 0.02
@@ -185,7 +195,7 @@ class ClaimFilter:
             return None
         if isinstance(claims, Status) or cycle.supply is None:
             return None
-        return shortfall(claims[0], self._published.of(node.node), cycle.supply)
+        return unmet_request(claims[0], self._published.of(node.node), cycle.supply)
 
     def unavailable(self, cycle: CycleClaims, node: api.Node) -> set[int]:
         """The claims, by position, that are allocated but cannot be used on the node, or not any more."""
@@ -253,3 +263,72 @@ class ClaimFilter:
 
     def _prepare(self, claims: list[api.ResourceClaim]) -> list[PreparedClaim]:
         return prepare(claims, lambda name: self._objects.get(api.DeviceClass, name), self._features)
+
+
+# -- why a node cannot have the claims, in numbers ---------------------------------------------------------------------
+
+
+class DeviceShortfall(NamedTuple):
+    """A request of a claim on one node."""
+
+    #: `namespace/name` of the claim.
+    claim: str
+    request: str
+    device_class: str
+    wants: int
+    #: Devices that the node has, of any class; those that class and selectors of the request choose; and those of them that are
+    #: free and whose taints are tolerated.
+    devices: int
+    matching: int
+    free: int
+    #: The attributes that the devices of the claim have to share or to differ in.
+    constraints: tuple[str, ...]
+
+
+def unmet_request(claims: Iterable[PreparedClaim], node: NodeDevices, supply: Supply) -> DeviceShortfall | None:
+    """The request that cannot be met on the node; None: nothing can be said."""
+    first: DeviceShortfall | None = None
+    for claim in claims:
+        for alternatives in claim.requests:
+            found = [_counted(claim, request, node, supply) for request in alternatives]
+            if all(each.free < each.wants for each in found):
+                return found[0]
+            first = first or (found[0] if found[0].constraints or found[0].wants > 1 else None)
+    return first
+
+
+def _counted(claim: PreparedClaim, request: DeviceRequirement, node: NodeDevices, supply: Supply) -> DeviceShortfall:
+    devices = [device for device, _ in node.candidates]
+    matching = [device for device in devices if _matches(device, request, supply)]
+    free = [device for device in matching if _is_free(device, request, supply)]
+    return DeviceShortfall(
+        claim.key,
+        request.full_name,
+        request.device_class.metadata.name,
+        max(1, len(matching)) if request.wants_all else request.count,
+        len(devices),
+        len(matching),
+        len(free),
+        tuple(_constraints(claim)),
+    )
+
+
+def _matches(device: PublishedDevice, request: DeviceRequirement, supply: Supply) -> bool:
+    try:
+        return supply.selectors.select(device, request)
+    except AllocationFault:
+        return False
+
+
+def _is_free(device: PublishedDevice, request: DeviceRequirement, supply: Supply) -> bool:
+    if device.taints and supply.features.device_taints and not are_tolerated(device.taints, request.tolerations):
+        return False
+    return request.admin_access or device.id not in supply.in_use.devices
+
+
+def _constraints(claim: PreparedClaim) -> Iterable[str]:
+    for constraint in claim.claim.spec.devices.constraints:
+        if constraint.match_attribute is not None:
+            yield f"the same {constraint.match_attribute}"
+        elif constraint.distinct_attribute is not None:
+            yield f"distinct {constraint.distinct_attribute}"

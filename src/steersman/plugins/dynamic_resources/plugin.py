@@ -47,16 +47,20 @@ from steersman.plugins.dynamic_resources.allocation import (
     allocation_of,
 )
 from steersman.plugins.dynamic_resources.binding import BindingFault, ClaimBinder
-from steersman.plugins.dynamic_resources.claim_tracker import claim_tracker_of
-from steersman.plugins.dynamic_resources.claims import ClaimProblem, Claims, is_reserved_for, pod_claims
+from steersman.plugins.dynamic_resources.claims import (
+    ClaimProblem,
+    Claims,
+    claim_tracker_of,
+    is_reserved_for,
+    pod_claims,
+)
 from steersman.plugins.dynamic_resources.extended_resources import IN_MEMORY, in_memory_uid
 from steersman.plugins.dynamic_resources.filter_cache import (
     NodeAllocation,
     RowIndex,
 )
-from steersman.plugins.dynamic_resources.filtering import REASON_NOT_AVAILABLE, ClaimFilter
+from steersman.plugins.dynamic_resources.filtering import REASON_NOT_AVAILABLE, ClaimFilter, DeviceShortfall
 from steersman.plugins.dynamic_resources.pre_filter import ClaimPreFilter, CycleClaims
-from steersman.plugins.dynamic_resources.shortfall import DeviceShortfall
 
 REASON_NO_NEW_CLAIMS = "no new claims to deallocate"
 REASON_DEALLOCATED = "deallocation of ResourceClaim completed"

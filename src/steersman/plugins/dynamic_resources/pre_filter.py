@@ -19,8 +19,7 @@ from steersman.framework.handle import Objects
 from steersman.framework.status import Status, error, unresolvable
 from steersman.plugins.dynamic_resources import extended_resources
 from steersman.plugins.dynamic_resources.allocation import Features, PreparedClaim, Supply
-from steersman.plugins.dynamic_resources.claim_tracker import ClaimTracker
-from steersman.plugins.dynamic_resources.claims import ClaimProblem, pod_claims
+from steersman.plugins.dynamic_resources.claims import ClaimProblem, ClaimTracker, pod_claims
 from steersman.plugins.dynamic_resources.extended_resources import NodeClaim
 from steersman.plugins.dynamic_resources.filter_cache import NodeAllocation, NodeAnswers
 
