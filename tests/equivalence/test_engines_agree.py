@@ -99,7 +99,7 @@ def test_when_changed_rows_are_evaluated_together(
 @examples(20)
 @given(beginnings, st.lists(happenings.nominating_events, min_size=5, max_size=15), mostly_modest)
 def test_when_many_pods_are_nominated(beginning: list[Event], story: list[Event], pods: list[Calls]) -> None:
-    with patch("steersman.engine.nominated_pods.FEW", 0):
+    with patch("steersman.engine.local_filters.FEW", 0):
         check(beginning, story, pods)
 
 

@@ -39,7 +39,7 @@ SMALL_BOUNDS = {
     "steersman.engine.signatures._LEAST_SIGNATURES": 8,
     "steersman.engine.signatures._MOST_SIGNATURES": 16,
     "steersman.engine.signatures._SPARE_FRAGMENTS": 16,
-    "steersman.engine.signature_store._MOST_REMEMBERED": 16,
+    "steersman.engine.signature._MOST_REMEMBERED": 16,
     "steersman.assembly.pending_pods.PendingInfos._FEWEST": 16,
     "steersman.runtime.applicable_calls._MOST_SHAPES": 16,
     "steersman.plugins.node_volume_limits.columns._MOST_SHAPES": 16,

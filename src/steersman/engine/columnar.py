@@ -2,7 +2,7 @@
 """The fast engine: signatures answer for all nodes at once; plugins without a vector form are asked where it matters.
 
 A pod's signature (see `engine.signature`) is looked up, or put together from the kernels of the profile's columnar plugins.
-On top of it come, in this order: the restriction of PreFilter, nodes with nominated pods (`nominated_pods`), and plugins that
+On top of it come, in this order: the restriction of PreFilter, nodes with nominated pods (`local_filters`), and plugins that
 must be asked per cycle. Diagnosis and reports read the same kernels again, in configured order.
 """
 
@@ -27,8 +27,14 @@ from steersman.engine.evaluation import (
     not_restricted_to,
 )
 from steersman.engine.live_plugins import live_rejections, pre_filter, state_of_skipping_plugins
-from steersman.engine.local_filters import LocalFilters, RowFilters, leading_filters, local_filters, row_filters
-from steersman.engine.nominated_pods import NominatedPodsFilter
+from steersman.engine.local_filters import (
+    LocalFilters,
+    NominatedPodsFilter,
+    RowFilters,
+    leading_filters,
+    local_filters,
+    row_filters,
+)
 from steersman.engine.plan import FilterStep, Plan
 from steersman.engine.report import (
     RowIndex,

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steersman.derived import Derived
-from steersman.engine.claim_overlay import ClaimOverlay
-from steersman.engine.signature import Signature
+from steersman.engine.signature import ClaimOverlay, Signature
 from steersman.framework.columns import Feasible
 from steersman.framework.nodes_view import BoolColumn
 from steersman.graph_copy import copied_attributes, no_value, shallow

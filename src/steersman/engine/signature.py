@@ -5,20 +5,33 @@
 and laid on top here:
 
     penalty, total (`row_totals`)  ─► + cluster filters ─► + cluster scores ─► best rows
+
+A pod with volume claims shares a signature with the others of its shape, but each of its claims is another object; where it
+may go follows from the volumes behind them. Kernels for that are made for one pod, and a `ClaimOverlay` lays them on top of
+the `Signature`, which stays exact from pod to pod.
+
+`signatures` finds the signature of a pod. Every row of the cluster has a place in a signature, so that there cannot be many:
+`SignatureStore` keeps those that were asked for more than once, and a few that are new.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steersman.bounded_table import RecentTable
 from steersman.engine.best_rows import BestRows, MaskedBest, rows_of_greatest
 from steersman.engine.row_totals import RowTotals, Totals
 from steersman.engine.totals_digest import DigestedTotals
-from steersman.framework.columns import Feasible
+from steersman.framework.columns import ClusterFilterKernel, ClusterScoreKernel, Feasible
 from steersman.framework.nodes_view import BoolColumn
+from steersman.kept import Kept
+
+# -- a signature -------------------------------------------------------------------------------------------------------
 
 
 class Signature:
@@ -180,3 +193,175 @@ class Signature:
         if kept.best is None or kept.best.rows is None:
             kept.best = BestRows.of(kept.total)
         return kept.best.rows or (), kept.count
+
+
+# -- an overlay for volume claims --------------------------------------------------------------------------------------
+
+
+class ClaimOverlay:
+    """Answers like a `Signature`."""
+
+    __slots__ = ("_filters", "_scores", "_shared", "ranked")
+
+    def __init__(
+        self,
+        shared: Signature,
+        filters: Sequence[ClusterFilterKernel],
+        scores: Sequence[tuple[int, ClusterScoreKernel]],
+    ) -> None:
+        self._shared = shared
+        self._filters = filters
+        self._scores = scores
+        #: The totals by which the rows were last ranked; None: they never were.
+        self.ranked: Totals | None = None
+
+    def feasible(self, excluded: BoolColumn | None = None) -> Feasible:
+        rejected = excluded
+        for kernel in self._filters:
+            mask = kernel.rejected()
+            if mask is not None:
+                rejected = mask if rejected is None else rejected | mask
+        return self._shared.feasible(rejected)
+
+    def feasible_at(self, row: int | None) -> Feasible:
+        if row is None:
+            return self._shared.feasible_at(None)
+        rejected = any((mask := kernel.rejected()) is not None and mask[row] for kernel in self._filters)
+        return self._shared.feasible_at(None if rejected else row)
+
+    def without(self, rejected: BoolColumn, feasible: Feasible | None = None) -> Feasible:
+        return self._shared.without(rejected, feasible)
+
+    def totals(self, feasible: Feasible) -> Totals:
+        total = self._shared.totals(feasible)
+        for weight, kernel in self._scores:
+            score = None if kernel.skipped(feasible) else kernel.weighted(feasible, weight)
+            if score is not None:
+                total = total + score
+        return total
+
+    def is_relative(self, feasible: Feasible) -> bool:
+        return bool(self._scores) or self._shared.is_relative(feasible)
+
+    def best(self, feasible: Feasible) -> Sequence[int] | NDArray[np.intp]:
+        if self._scores:
+            self.ranked = self.totals(feasible)
+            return rows_of_greatest(self.ranked)
+        best = self._shared.best(feasible)
+        self.ranked = self._shared.ranked
+        return best
+
+    def best_in_run(self) -> tuple[Sequence[int] | NDArray[np.intp], int]:
+        """Claims tell rows apart in more than groups know."""
+        return self.best_of_all()
+
+    @property
+    def has_totals_in_run(self) -> bool:
+        return True
+
+    def digested_in_run(self, row: int) -> DigestedTotals | None:
+        return self.digested(row)
+
+    def digested(self, row: int) -> DigestedTotals | None:
+        ranked = self.ranked
+        if ranked is None or ranked is self._shared.ranked:
+            return None if ranked is None else self._shared.digested(row)
+        return DigestedTotals.of(ranked, row)
+
+    def best_of_all(self) -> tuple[Sequence[int] | NDArray[np.intp], int]:
+        feasible = self.feasible()
+        return self.best(feasible) if feasible.count > 1 else feasible.rows, feasible.count
+
+
+# -- which signatures are kept -----------------------------------------------------------------------------------------
+
+#: How many fingerprints are remembered of those that have left the queue.
+_MOST_REMEMBERED = 1 << 12
+
+
+class Marked(Protocol):
+    #: Asked for again since it was made, or last spared. Whoever asks elsewhere sets it.
+    used: bool
+
+
+EntryT = TypeVar("EntryT", bound=Marked)
+
+
+FINGERPRINTS = Kept(
+    name="fingerprints of signatures",
+    attributes=("SignatureStore._left",),
+    holds="that a signature was asked for before",
+    key="fingerprint of its identity",
+    stamps="never: decides what is kept, not what is said",
+    bound="4,096, the latest (`RecentTable`)",
+    twin="none is needed",
+    held_equal="tests/engine/test_signatures.py",
+)
+
+
+class SignatureStore(Generic[EntryT]):
+    """Entries by identity; in the order in which their turn comes to make room.
+
+    Where no two pods have the same template, each signature is asked for once: these pass through a short queue and leave
+    those alone that are used. One that is asked for again after it has left the queue is known by its fingerprint, and goes
+    to the others at once.
+    """
+
+    def __init__(self, most_new: int) -> None:
+        self._most_new = most_new
+        self._entries: OrderedDict[Hashable, EntryT] = OrderedDict()
+        #: Identities of entries that are new, in the order in which they came, with their fingerprints.
+        self._new: dict[Hashable, int] = {}
+        self._left: RecentTable[int, bool] = RecentTable(_MOST_REMEMBERED)
+
+    def get(self, identity: Hashable) -> EntryT | None:
+        entry = self._entries.get(identity)
+        if entry is not None:
+            entry.used = True
+        return entry
+
+    def put(self, identity: Hashable, entry: EntryT, fingerprint: int) -> None:
+        """The identity has no entry yet. The fingerprint is equal for pods with equal signatures, whenever they come."""
+        self._entries[identity] = entry
+        if self._left.get(fingerprint) is not None:
+            entry.used = True
+        else:
+            self._new[identity] = fingerprint
+
+    def shrink(self, most: int) -> None:
+        """Makes room, so that there are so many entries at most."""
+        if len(self._new) > self._most_new:
+            self._drop_oldest_new()
+        while len(self._entries) > most:
+            self._drop_unused()
+
+    def _drop_oldest_new(self) -> None:
+        """Drops the oldest of the new entries, unless it was asked for again."""
+        oldest, fingerprint = next(iter(self._new.items()))
+        del self._new[oldest]
+        if not self._entries[oldest].used:
+            del self._entries[oldest]
+            self._left.put(fingerprint, True)
+
+    def _drop_unused(self) -> None:
+        """The oldest that has not been asked for since its turn last came."""
+        while self._entries[oldest := next(iter(self._entries))].used:
+            self._entries[oldest].used = False
+            self._entries.move_to_end(oldest)
+        del self._entries[oldest]
+        self._new.pop(oldest, None)
+
+    def drop(self, is_void: Callable[[EntryT], bool]) -> None:
+        for identity in [identity for identity, entry in self._entries.items() if is_void(entry)]:
+            del self._entries[identity]
+            self._new.pop(identity, None)
+
+    def clear(self) -> None:
+        self._entries.clear()
+        self._new.clear()
+
+    def values(self) -> Iterator[EntryT]:
+        return iter(self._entries.values())
+
+    def __len__(self) -> int:
+        return len(self._entries)

@@ -2,9 +2,9 @@
 """Finds or makes the signature of a pod.
 
 Fragment columns are shared between signatures and between profiles' plugins of one instance, and live as long as one of these
-refers to them. Signatures that nobody asks for again make room for others (`signature_store`). Both are dropped when the
-table's generation changes; when a label key becomes relevant, the signatures of pods that have such a label are. What was found
-for a pod serves the others of its template.
+refers to them. Signatures that nobody asks for again make room for others (`SignatureStore`). Both are dropped when the
+table's generation changes; when a label key becomes relevant, the signatures of pods that have such a label are. What was
+found for a pod serves the others of its template.
 """
 
 from __future__ import annotations
@@ -13,14 +13,11 @@ from collections.abc import Collection, Hashable, Iterable, Iterator
 from weakref import ref
 
 from steersman.bounded_table import SharedTable
-from steersman.engine.claim_overlay import ClaimOverlay
 from steersman.engine.columns import FragmentColumn, ScoreColumn, WeightedColumn
 from steersman.engine.evaluation import Answer
-from steersman.engine.plan import FilterStep, Plan, ScoreStep
-from steersman.engine.promised_kernels import PromisedFilter, PromisedNormalizedScore, PromisedScore
+from steersman.engine.plan import FilterStep, Plan, PromisedFilter, PromisedNormalizedScore, PromisedScore, ScoreStep
 from steersman.engine.row_totals import FilterColumn, RowTotals
-from steersman.engine.signature import Signature
-from steersman.engine.signature_store import SignatureStore
+from steersman.engine.signature import ClaimOverlay, Signature, SignatureStore
 from steersman.framework.columns import (
     ClusterFilterKernel,
     ClusterScoreKernel,
