@@ -7,9 +7,10 @@ import pytest
 from tests.equivalence.cluster import PROFILE, Cluster
 
 from steersman.framework.pod_info import PodInfo, PodShapes
-from steersman.testing import PodBuilder, is_in, make_node, make_pod
+from steersman.testing import PodBuilder, is_in, make_claim, make_node, make_pod, make_volume
 
 NODES = ("n0", "n1", "n2", "n3")
+ZONE = "topology.kubernetes.io/zone"
 
 
 @pytest.fixture
@@ -75,3 +76,16 @@ def test_both_engines_say_the_same(cluster: Cluster, node: str) -> None:
     for pinned_to in (*NODES, node):
         pod = cluster.pending(daemon(pinned_to).label("app", "daemon").obj())
         assert cluster.everything(cluster.columnar, pod) == cluster.everything(cluster.scalar, pod)
+
+
+@pytest.mark.parametrize("node", [*NODES, "n9"])
+def test_claims_of_a_pinned_pod_count_on_its_node(cluster: Cluster, node: str) -> None:
+    for name in NODES:
+        zone = "z1" if name in ("n1", "n2") else "z0"
+        cluster.cache.set_node(make_node(name).label(ZONE, zone).capacity(cpu="2", memory="4Gi").obj())
+    claim = make_claim("claim").bound("volume")
+    cluster.objects.put(claim.obj())
+    cluster.objects.put(make_volume("volume").label(ZONE, "z1").claimed(claim).obj())
+    pod = cluster.pending(daemon(node).pvc("claim").obj())
+    assert placed(cluster, pod) == ([node] if node in ("n1", "n2") else [])
+    assert cluster.everything(cluster.columnar, pod) == cluster.everything(cluster.scalar, pod)

@@ -71,13 +71,8 @@ class Signature:
 
     def is_feasible(self, row: int) -> bool:
         """Whether that one row is feasible; the others are not looked at."""
-        if not self.kept.passes(row):
-            return False
-        for kernel in self.kept.filters_asked_every_cycle:
-            rejected = kernel.rejected()
-            if rejected is not None and rejected[row]:
-                return False
-        return True
+        kept = self.kept
+        return kept.passes(row) and not _is_rejected(row, kept.filters_asked_every_cycle)
 
     def feasible_at(self, row: int | None) -> Feasible:
         """That one row if it is feasible, when no other counts; None: no row does."""
@@ -195,6 +190,14 @@ class Signature:
         return kept.best.rows or (), kept.count
 
 
+def _is_rejected(row: int, kernels: Sequence[ClusterFilterKernel]) -> bool:
+    for kernel in kernels:
+        rejected = kernel.rejected()
+        if rejected is not None and rejected[row]:
+            return True
+    return False
+
+
 # -- an overlay for volume claims --------------------------------------------------------------------------------------
 
 
@@ -223,10 +226,11 @@ class ClaimOverlay:
                 rejected = mask if rejected is None else rejected | mask
         return self._shared.feasible(rejected)
 
+    def is_feasible(self, row: int) -> bool:
+        return not _is_rejected(row, self._filters) and self._shared.is_feasible(row)
+
     def feasible_at(self, row: int | None) -> Feasible:
-        if row is None:
-            return self._shared.feasible_at(None)
-        rejected = any((mask := kernel.rejected()) is not None and mask[row] for kernel in self._filters)
+        rejected = row is not None and _is_rejected(row, self._filters)
         return self._shared.feasible_at(None if rejected else row)
 
     def without(self, rejected: BoolColumn, feasible: Feasible | None = None) -> Feasible:
