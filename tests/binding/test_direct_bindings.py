@@ -50,7 +50,7 @@ class Story:
         for name in names:
             pod = make_pod(name).uid(name).obj()
             decision = Scheduled(shapes.info(pod), "profile", Choice("n1", 1), 1, CycleState())
-            self.direct.add(DirectBinding(QueuedPodInfo(pod, 0, 0), decision, self._profile, True))
+            self.direct.add(DirectBinding(QueuedPodInfo(pod, 0, 0), decision, self._profile, True, 0))
 
     # -- BindingBeginner ---------------------------------------------------------------------------------------------
 

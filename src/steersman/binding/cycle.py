@@ -141,7 +141,7 @@ class BindingCycle:
             fitted = self._cache.has_room_for(pod, decision.choice.node)
             if not work and not waits and self._direct is not None and self._is_one_request(profile):
                 self._queue.done(queued.uid)
-                self._direct.add(DirectBinding(queued, decision, profile, fitted))
+                self._direct.add(DirectBinding(queued, decision, profile, fitted, self._cache.foreign_changes))
                 return
             run = self._run(queued, decision, profile, work, fitted)
             self._spawn(Guarded(run, lambda: self._cancelled(queued, decision, profile)))
@@ -154,15 +154,17 @@ class BindingCycle:
 
     def _still_fits(self, binding: DirectBinding) -> bool:
         """Whether another scheduler has left the pod its room; if not, the attempt has failed."""
-        queued, decision, profile, fitted = binding
+        queued, decision, profile, fitted, foreign_changes = binding
+        if not fitted or foreign_changes == self._cache.foreign_changes:
+            return True
         pod, node = decision.pod, decision.choice.node
-        if not fitted or self._cache.has_room_for(pod, node):
+        if self._cache.has_room_for(pod, node):
             return True
         self._fail(queued, decision, profile, Failed(pod, profile.name, unschedulable(FILLED.format(node))))
         return False
 
     async def _by_task(self, binding: DirectBinding, failure: SteersmanError | None) -> None:
-        queued, decision, profile, fitted = binding
+        queued, decision, profile, fitted, _ = binding
         await self._run(queued, decision, profile, (), fitted, failure)
 
     # -- without a task ----------------------------------------------------------------------------------------------

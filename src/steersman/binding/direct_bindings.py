@@ -32,6 +32,8 @@ class DirectBinding(NamedTuple):
     profile: Profile
     #: The node had room for the pod when it was chosen.
     fitted: bool
+    #: `Cache.foreign_changes` at that time: as long as there are no more of them, the node has room still.
+    foreign_changes: int
 
 
 class DirectBindingEnds(NamedTuple):

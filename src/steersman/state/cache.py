@@ -73,6 +73,9 @@ class Cache:
         self.knows = self._records.__contains__
         #: Pods that were assumed, and that the watch has not confirmed yet.
         self.assumed_count = 0
+        #: How often a node may have lost room for a reason that was not decided here: a pod of others came or asks for more,
+        #: or the node itself has changed.
+        self.foreign_changes = 0
 
     # -- decisions ---------------------------------------------------------------------------------------------------
 
@@ -111,6 +114,7 @@ class Cache:
         """The API server shows the pod on a node."""
         record = self._records.get(pod.metadata.uid)
         if record is None:
+            self.foreign_changes += 1
             record = self._records[pod.metadata.uid] = PodRecord(
                 self.shapes.info(pod), pod.spec.node_name, UNBORN, self._owner
             )
@@ -136,6 +140,7 @@ class Cache:
         self._drop(self._record(pod.metadata.uid, key(pod), PodEvent.REMOVE), PodEvent.REMOVE)
 
     def set_node(self, node: Node) -> None:
+        self.foreign_changes += 1
         try:
             self.nodes.set_node(node)
         except InputError:
@@ -287,6 +292,7 @@ class Cache:
 
     def _move(self, record: PodRecord, new: PodInfo, node_name: str) -> None:
         """The pod asks for something else, or is somewhere else."""
+        self.foreign_changes += 1
         try:
             self.nodes.remove_pod(record.info, record.node_name)
             record.info = new
