@@ -37,6 +37,9 @@ from steersman.queue import hint_rows
 
 #: For the log: metrics tell by labels what has changed.
 NODE_UPDATE: Final = ClusterEvent(EventResource.NODE, ActionType.UPDATE)
+_BOUND: Final = (ASSIGNED_POD_ADD,)
+#: A pod of ours that got its node, which every pod does once.
+_OWN_BOUND: Final = (ASSIGNED_POD_ADD, UNSCHEDULED_POD_DELETE)
 _POD_UPDATES: Final = (ASSIGNED_POD_UPDATE, UNSCHEDULED_POD_UPDATE)
 
 
@@ -76,7 +79,7 @@ class HandledEvents:
         if old.metadata.resource_version == new.metadata.resource_version and new.metadata.resource_version:
             return ()
         if new.spec.node_name and not old.spec.node_name:
-            return (ASSIGNED_POD_ADD, *((UNSCHEDULED_POD_DELETE,) if self._is_ours(old) else ()))
+            return _OWN_BOUND if self._is_ours(old) else _BOUND
         return self._of_one_pod(old, ASSIGNED_POD_UPDATE, UNSCHEDULED_POD_UPDATE)
 
     def _of_one_pod(self, pod: api.Pod, assigned: ClusterEvent, pending: ClusterEvent) -> tuple[ClusterEvent, ...]:
@@ -132,6 +135,7 @@ class TimedIngest:
         self._ingest = scheduler.ingest
         self._seconds = metrics.event_seconds
         self._handled = HandledEvents(scheduler)
+        self._own_bound = [self._seconds[(event.label,)] for event in _OWN_BOUND]
 
     def expect(self, kind: type[api.Object], count: int) -> None:
         self._ingest.expect(kind, count)
@@ -147,5 +151,10 @@ class TimedIngest:
         self._observe(old, None, perf_counter() - began)
 
     def _observe(self, old: api.Object | None, new: api.Object | None, seconds: float) -> None:
-        for label in labels(self._handled.between(old, new), old, new):
+        events = self._handled.between(old, new)
+        if events is _OWN_BOUND:
+            for series in self._own_bound:
+                series.observe(seconds)
+            return
+        for label in labels(events, old, new):
             self._seconds[(label,)].observe(seconds)
