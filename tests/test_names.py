@@ -26,8 +26,6 @@ SHARED = {
 DANGLING = re.compile(r"(What(?!-)|Those|They|The same|It|Its|As|Of|See|All of them|Base of all of them|Until|Also)\b")
 #: Texts for users: help of commands, and of tools for assistants.
 FOR_USERS = ("cli/plan.py", "cli/plan_compare.py", "mcp/tools.py")
-#: Modules that are not held to it yet.
-NOT_YET = ("client/http2_requests.py",)
 
 Documented: TypeAlias = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -43,8 +41,7 @@ def test_a_public_class_name_stands_for_one_class() -> None:
 
 
 def test_docstrings_name_their_subject() -> None:
-    exempt = {*FOR_USERS, *NOT_YET}
-    texts = [(path, ast.get_docstring(node) or "") for path, node in _documented() if path not in exempt]
+    texts = [(path, ast.get_docstring(node) or "") for path, node in _documented() if path not in FOR_USERS]
     dangling = [f"{path}: {text.splitlines()[0]}" for path, text in texts if DANGLING.match(text)]
     assert len(texts) > 5000
     assert dangling == [], "say what it is of: the docstring can be read alone"

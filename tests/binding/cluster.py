@@ -68,7 +68,7 @@ class Cluster:
         self.scheduler = self._scheduler(**options)
         feed(self.store, self.scheduler.ingest)
         for name in ("n1", "n2"):
-            self.store.create(make_node(name).capacity(cpu="8", memory="8Gi", pods=40).obj())
+            self.store.create(make_node(name).capacity(cpu="8", memory="8Gi", pods=60).obj())
 
     def _scheduler(
         self,

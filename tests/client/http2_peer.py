@@ -10,6 +10,7 @@ from typing import cast
 
 from steersman.client.http2 import Http2Connection
 from steersman.client.http2_headers import encode_field
+from steersman.client.read_pacing import ReadPacing
 
 DATA, HEADERS, RESET, SETTINGS, PUSH, PING, GO_AWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
 END_STREAM, ACK, END_HEADERS, PADDED, PRIORITY = 1, 1, 4, 8, 32
@@ -63,6 +64,7 @@ class Wire(asyncio.Transport):
 
     packets: list[bytes] = field(default_factory=list)
     is_aborted: bool = False
+    is_read: bool = True
 
     def get_extra_info(self, name: str, default: object = None) -> object:
         return default
@@ -75,6 +77,12 @@ class Wire(asyncio.Transport):
 
     def abort(self) -> None:
         self.is_aborted = True
+
+    def pause_reading(self) -> None:
+        self.is_read = False
+
+    def resume_reading(self) -> None:
+        self.is_read = True
 
     def taken(self) -> list[Frame]:
         """The frames since the last call."""
@@ -89,9 +97,9 @@ async def turn() -> None:
         await asyncio.sleep(0)
 
 
-async def connected(*greeting: bytes) -> tuple[Http2Connection, Wire]:
+async def connected(*greeting: bytes, read_pacing: ReadPacing | None = None) -> tuple[Http2Connection, Wire]:
     """A connection that has said and heard how both want to speak."""
-    connection, wire = Http2Connection(), Wire()
+    connection, wire = Http2Connection(read_pacing=read_pacing), Wire()
     connection.connection_made(cast(asyncio.BaseTransport, wire))
     await turn()
     wire.taken()

@@ -48,6 +48,7 @@ from steersman.client import (
     LeaderElection,
     LeaseLost,
     RateLimited,
+    ReadPacing,
     Timing,
     TokenBucket,
     Transport,
@@ -292,9 +293,10 @@ async def transports(
         long_way = RateLimited(FencedTransport(below, fence), bucket, below.waited)
         return long_way, DirectPosts(transport, fence, bucket, below.waited, below.ended)
 
+    pacing = ReadPacing()
     async with (
-        http_transport(connection, multiplexes=True) as cluster,
-        http_transport(connection, multiplexes=True) as events,
+        http_transport(connection, multiplexes=True, read_pacing=pacing) as cluster,
+        http_transport(connection, multiplexes=True, read_pacing=pacing) as events,
     ):
         (cluster_way, cluster_posts), (event_way, event_posts) = limited(cluster), limited(events)
         yield Transports(cluster_way, event_way, cluster_posts, event_posts)

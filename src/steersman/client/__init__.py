@@ -23,6 +23,7 @@ from steersman.client.kubeconfig import ChosenCluster, ClusterChoice, connect
 from steersman.client.lease import ElectionSettings, HttpLease, LeaderElection, LeaseLost
 from steersman.client.list_watch import ListWatch, ObjectTexts, RawObjects
 from steersman.client.pacing import RateLimited, RetryPolicy, Timing, TokenBucket
+from steersman.client.read_pacing import ReadPacing
 from steersman.client.reflector import Informers, Reflector, may_be_absent
 from steersman.client.rights import Right, cluster_rights, lease_rights
 from steersman.client.set_aside import SetAside, SetAsideObject
@@ -53,6 +54,7 @@ __all__ = [
     "ObjectTexts",
     "RateLimited",
     "RawObjects",
+    "ReadPacing",
     "Reflector",
     "Response",
     "RetryPolicy",

@@ -24,6 +24,7 @@ import msgspec
 from steersman.client.http2_headers import read_header, read_status
 from steersman.client.http_answers import BadAnswer
 from steersman.client.keep_alive import NotSent
+from steersman.client.read_pacing import ReadPacing
 
 ALPN: Final = ["h2", "http/1.1"]
 MOST_STREAMS: Final = 64
@@ -89,10 +90,14 @@ class _Exchange:
 
 
 class Http2Connection(asyncio.Protocol):
-    """One connection and the requests on it. `on_room` is called when there may be room for a request that waits."""
+    """One connection and the requests on it. `on_room` is called when there may be room for a request that waits; with a
+    `read_pacing`, answers are read together where many are under way."""
 
-    def __init__(self, on_room: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, on_room: Callable[[], None] = lambda: None, read_pacing: ReadPacing | None = None) -> None:
         self._on_room = on_room
+        self._read_pacing = read_pacing
+        #: Nothing is read until the pause of `read_pacing` is over.
+        self._is_paused = False
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._exchanges: dict[int, _Exchange] = {}
@@ -117,8 +122,9 @@ class Http2Connection(asyncio.Protocol):
         self._open_block: tuple[int, bool, bytearray] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_end = 0.0
-        #: How often the server has been heard of.
+        #: How often the server has been heard of, and how many requests have ended.
         self._heard = 0
+        self._ended = 0
         #: When it was last of use; monotonic.
         self.used = monotonic()
         self.speaks_http2 = False
@@ -194,6 +200,7 @@ class Http2Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._heard += 1
+        ended_before = self._ended
         if self._rest:
             data = self._rest + data
         at, end = 0, len(data)
@@ -212,6 +219,16 @@ class Http2Connection(asyncio.Protocol):
             self._break(BadAnswer(str(wrong)))
             return
         self._rest = data[at:]
+        if self._read_pacing is not None and self._transport is not None:
+            self._read_pacing.answers_read(self._ended - ended_before, len(self._exchanges))
+            if not self._is_paused and self._read_pacing.pause(self._go_on_reading):
+                self._is_paused = True
+                self._transport.pause_reading()
+
+    def _go_on_reading(self) -> None:
+        self._is_paused = False
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._break(exc if isinstance(exc, OSError) else self._failure)
@@ -373,6 +390,7 @@ class Http2Connection(asyncio.Protocol):
 
     def _end(self, stream: int, outcome: Http2Answer | OSError) -> None:
         exchange = self._exchanges.pop(stream)
+        self._ended += 1
         self._give_room(exchange.received)
         self.used = monotonic()
         exchange.on_end(outcome)
@@ -431,8 +449,15 @@ class Http2Connection(asyncio.Protocol):
         if body is None:
             self._send(_frame(_HEADERS, _END_HEADERS | _END_STREAM, stream, block))
             return
-        self._send_window -= len(body)
-        self._send(_frame(_HEADERS, _END_HEADERS, stream, block) + _frame(_DATA, _END_STREAM, stream, body))
+        size, head = len(body), len(block)
+        self._send_window -= size
+        # Two frames, without a call for each: every pod is two requests.
+        self._send(
+            _FRAME.pack(head >> 8, head & 0xFF, _HEADERS, _END_HEADERS, stream)
+            + block
+            + _FRAME.pack(size >> 8, size & 0xFF, _DATA, _END_STREAM, stream)
+            + body
+        )
 
     def _answer(self, frame: bytes) -> None:
         """Answers what the server asks. One that asks and does not read the answers could fill the memory."""

@@ -13,6 +13,7 @@ from time import monotonic
 
 from steersman.client.http2 import Http2Answer, Http2Connection, OnAnswer
 from steersman.client.keep_alive import IDLE_SECONDS, NotSent, probe_when_silent
+from steersman.client.read_pacing import ReadPacing
 
 
 class Http2NotSpoken(NotSent):
@@ -22,12 +23,20 @@ class Http2NotSpoken(NotSent):
 class Http2Requests:
     """Requests to one server: over one connection, opened when it is needed, and anew when that has ended."""
 
-    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None, server_name: str = "") -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        tls: ssl.SSLContext | None,
+        server_name: str = "",
+        read_pacing: ReadPacing | None = None,
+    ) -> None:
         """`tls` offers `ALPN`."""
         self._host = host
         self._port = port
         self._tls = tls
         self._server_name = server_name
+        self._read_pacing = read_pacing
         self._connection: Http2Connection | None = None
         #: Retired ones, whose last answers are under way, too.
         self._connections: set[Http2Connection] = set()
@@ -80,7 +89,7 @@ class Http2Requests:
             raise NotSent("no connection in time") from None
 
     async def _wait(self) -> None:
-        """Until something may have changed. Whoever is woken for nothing, or has no time any more, wakes the next."""
+        """Waits until something may have changed. Whoever is woken for nothing, or has no time any more, wakes the next."""
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue.append(place)
         try:
@@ -113,7 +122,7 @@ class Http2Requests:
         name = self._server_name or self._host
         try:
             transport, connection = await asyncio.get_running_loop().create_connection(
-                lambda: Http2Connection(self._wake_next),
+                lambda: Http2Connection(self._wake_next, self._read_pacing),
                 self._host,
                 self._port,
                 ssl=self._tls,

@@ -18,6 +18,7 @@ from time import monotonic
 from typing import Final, cast
 
 from steersman.client.http_answers import LONGEST_BODY, AnswerParser, BadAnswer, HttpAnswer
+from steersman.client.read_pacing import ReadPacing
 from steersman.client.streams import StreamedAnswer
 
 MOST_CONNECTIONS: Final = 32
@@ -74,13 +75,13 @@ class Channel(asyncio.Protocol):
             if waiting.cancelled():
                 self.abandon()
 
-    def handed_over(self) -> StreamedAnswer:
+    def handed_over(self, read_pacing: ReadPacing | None = None) -> StreamedAnswer:
         """The connection as one of a stream; this channel is done with it. NotSent when it broke."""
         if self._transport is None or self._transport.is_closing():
             raise NotSent(str(self._failure))
         transport, self._transport = self._transport, None
         probe_when_silent(transport.get_extra_info("socket").fileno())
-        return StreamedAnswer(transport)
+        return StreamedAnswer(transport, read_pacing)
 
     def close(self) -> None:
         if self._transport is not None:
@@ -137,13 +138,21 @@ class ChannelPool:
     """Connections to one server. Opened when they are needed, the last one used is used first."""
 
     def __init__(
-        self, host: str, port: int, tls: ssl.SSLContext | None, server_name: str = "", most: int = MOST_CONNECTIONS
+        self,
+        host: str,
+        port: int,
+        tls: ssl.SSLContext | None,
+        server_name: str = "",
+        most: int = MOST_CONNECTIONS,
+        read_pacing: ReadPacing | None = None,
     ) -> None:
+        """`read_pacing` is for streams."""
         self._host = host
         self._port = port
         self._tls = tls
         self._server_name = server_name
         self._most = most
+        self._read_pacing = read_pacing
         self._idle: list[Channel] = []
         self._open = 0
         #: How many of those are being opened.
@@ -174,7 +183,7 @@ class ChannelPool:
         """
         channel = await self._acquire(connect_timeout)
         try:
-            stream = channel.handed_over()
+            stream = channel.handed_over(self._read_pacing)
         finally:
             self._pass_on(None)
         self._streams.add(stream)

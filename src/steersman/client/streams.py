@@ -10,6 +10,7 @@ import asyncio
 from typing import Final
 
 from steersman.client.http_answers import AnswerParser, BadAnswer
+from steersman.client.read_pacing import ReadPacing
 
 LONGEST_CHUNK: Final = 64 << 20
 """Bytes that a chunk may announce. An API server sends one or a few events in each."""
@@ -20,12 +21,15 @@ BUFFER_BYTES: Final = 1 << 20
 class StreamedAnswer(asyncio.Protocol):
     """The answer to one request, on a connection that ends with it."""
 
-    def __init__(self, transport: asyncio.Transport) -> None:
+    def __init__(self, transport: asyncio.Transport, read_pacing: ReadPacing | None = None) -> None:
         self._transport = transport
+        self._read_pacing = read_pacing
         self._parser = AnswerParser()
         self._parser.longest_body = LONGEST_CHUNK
         self._pieces: list[bytes] = []
         self._size = 0
+        #: Nothing is read: because enough waits here, or until the pause of `read_pacing` is over.
+        self._is_full = False
         self._is_paused = False
         #: Nothing more will come; `_failure` says why, if that is not the end of the answer.
         self._has_ended = False
@@ -76,6 +80,9 @@ class StreamedAnswer(asyncio.Protocol):
             return
         self.status, self.headers = self._parser.status, self._parser.headers
         self._put(self._parser.drain())
+        if self._read_pacing is not None and not self._is_paused and self._read_pacing.pause(self._go_on_reading):
+            self._is_paused = True
+            self._transport.pause_reading()
 
     def eof_received(self) -> None:
         answer = self._parser.end()
@@ -102,9 +109,9 @@ class StreamedAnswer(asyncio.Protocol):
 
     def _taken(self) -> bytes:
         pieces, self._pieces, self._size = self._pieces, [], 0
-        if self._is_paused and not self._transport.is_closing():
-            self._is_paused = False
-            self._transport.resume_reading()
+        if self._is_full:
+            self._is_full = False
+            self._read_again()
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _put(self, piece: bytes) -> None:
@@ -112,10 +119,18 @@ class StreamedAnswer(asyncio.Protocol):
             return
         self._pieces.append(piece)
         self._size += len(piece)
-        if self._size > BUFFER_BYTES and not self._is_paused:
-            self._is_paused = True
+        if self._size > BUFFER_BYTES and not self._is_full:
+            self._is_full = True
             self._transport.pause_reading()
         self._wake()
+
+    def _go_on_reading(self) -> None:
+        self._is_paused = False
+        self._read_again()
+
+    def _read_again(self) -> None:
+        if not self._is_full and not self._is_paused and not self._transport.is_closing():
+            self._transport.resume_reading()
 
     def _end(self, failure: OSError | None) -> None:
         if not self._has_ended:

@@ -33,6 +33,7 @@ from steersman.client.http2_headers import encode_field, path_field
 from steersman.client.http2_requests import Http2NotSpoken, Http2Requests
 from steersman.client.http_answers import LONGEST_BODY, LONGEST_LIST
 from steersman.client.keep_alive import ChannelPool, NotSent
+from steersman.client.read_pacing import ReadPacing
 from steersman.client.streams import StreamedAnswer
 from steersman.errors import InputError, SteersmanError
 from steersman.redaction import hide_passwords
@@ -135,14 +136,17 @@ class HttpTransport:
         user_agent: str = "steersman",
         idle: float = IDLE_SECONDS,
         multiplexes: bool = False,
+        read_pacing: ReadPacing | None = None,
     ) -> None:
-        """`multiplexes`: writes share one HTTP/2 connection, if the server speaks that."""
+        """`multiplexes`: writes share one HTTP/2 connection, if the server speaks that. `read_pacing`: shared with whatever
+        else is read in this loop."""
         self._connection = connection
         self._base = URL(connection.server.rstrip("/"))
         self._base_path = self._base.raw_path.rstrip("/")
         self._user_agent = user_agent
         self._common_headers = f"Host: {_host(self._base)}\r\nUser-Agent: {user_agent}\r\nAccept: {JSON}"
         self._idle = idle
+        self._read_pacing = read_pacing
         self._proxied: ProxiedSession | None = None
         self._pool: ChannelPool | None = None
         self._multiplexes = multiplexes and connection.http2 and not connection.proxy and self._base.scheme == "https"
@@ -188,12 +192,14 @@ class HttpTransport:
         shown = self._credential_at_hand()
         if self._http2 is None or shown is None or len(body) > LONGEST_REQUEST_BODY:
             return False
-        call = Call("POST", path, NO_QUERY, None, body)
+        target = self._base_path + path
+        if not _is_sendable(target):
+            return False
         try:
-            block = self._block(call, shown)
+            block = path_field(target) + self._block_of("POST", JSON, shown)
         except ConnectionFailed:
             return False
-        return self._http2.begin(block, body, timeout, partial(self._posted, call, on_end))
+        return self._http2.begin(block, body, timeout, partial(self._posted, path, on_end))
 
     async def stream(self, path: str, query: Query = NO_QUERY) -> AsyncGenerator[bytes, None]:
         shown, call = await self._credential(), Call("GET", path, query, None)
@@ -290,12 +296,15 @@ class HttpTransport:
             raise outcome
         return outcome
 
-    def _posted(self, call: Call, on_end: OnPosted, outcome: Http2Answer | OSError) -> None:
+    def _posted(self, path: str, on_end: OnPosted, outcome: Http2Answer | OSError) -> None:
         """Called by the connection, which must not suffer from what the listener does."""
         try:
-            on_end(self._response(call, outcome))
+            if isinstance(outcome, Http2Answer) and outcome.status < FIRST_FAILURE:
+                on_end(Response(outcome.status, outcome.body))
+            else:
+                on_end(self._response(Call("POST", path, NO_QUERY, None), outcome))
         except Exception as error:
-            context = {"message": f"{call}: what was to follow broke", "exception": error}
+            context = {"message": f"POST {path}: what was to follow broke", "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)
 
     def _response(self, call: Call, outcome: Http2Answer | OSError) -> Response | ClientError:
@@ -339,17 +348,20 @@ class HttpTransport:
 
     def _block(self, call: Call, shown: Credential) -> bytes:
         """The head of a request in HTTP/2."""
+        return path_field(self._target(call)) + self._block_of(call.method, call.content_type, shown)
+
+    def _block_of(self, method: str, content_type: str, shown: Credential) -> bytes:
+        """The headers that all requests of the method and content type have."""
         if shown.headers != self._blocks_show:
             self._blocks, self._blocks_show = {}, shown.headers
-        key = (call.method, call.content_type)
-        common = self._blocks.get(key)
+        common = self._blocks.get((method, content_type))
         if common is None:
-            common = self._blocks[key] = self._common_block(call, shown)
-        return path_field(self._target(call)) + common
+            common = self._blocks[method, content_type] = self._common_block(method, content_type, shown)
+        return common
 
-    def _common_block(self, call: Call, shown: Credential) -> bytes:
-        fields = [(":method", call.method), (":scheme", self._base.scheme), (":authority", _host(self._base))]
-        fields += [("user-agent", self._user_agent), ("accept", JSON), ("content-type", call.content_type)]
+    def _common_block(self, method: str, content_type: str, shown: Credential) -> bytes:
+        fields = [(":method", method), (":scheme", self._base.scheme), (":authority", _host(self._base))]
+        fields += [("user-agent", self._user_agent), ("accept", JSON), ("content-type", content_type)]
         fields += [(name.lower(), value) for name, value in _headers(shown)]
         return b"".join(encode_field(name, value) for name, value in fields)
 
@@ -357,7 +369,7 @@ class HttpTransport:
         target = self._base_path + call.path
         if call.query:
             target = f"{target}?{urlencode(call.query)}"
-        if not target.isascii() or not target.isprintable() or " " in target:
+        if not _is_sendable(target):
             raise ConnectionFailed(f"{call}: is not a path that can be sent", may_have_arrived=False)
         return target
 
@@ -376,14 +388,16 @@ class HttpTransport:
             self._shown = shown.certificate
             tls = self._context(shown) if self._base.scheme == "https" else None
             host, port = self._base.host or "", self._base.port or 0
-            self._pool = ChannelPool(host, port, tls, self._connection.tls.server_name)
+            name = self._connection.tls.server_name
+            self._pool = ChannelPool(host, port, tls, name, read_pacing=self._read_pacing)
         return self._pool
 
     def _http2_requests(self, shown: Credential) -> Http2Requests:
         self._shown = shown.certificate
         tls = self._context(shown)
         tls.set_alpn_protocols(ALPN)
-        return Http2Requests(self._base.host or "", self._base.port or 0, tls, self._connection.tls.server_name)
+        host, port = self._base.host or "", self._base.port or 0
+        return Http2Requests(host, port, tls, self._connection.tls.server_name, self._read_pacing)
 
     async def _through_proxy(self, shown: Credential) -> ProxiedSession:
         from steersman.client.proxied import ProxiedSession  # aiohttp, which few need
@@ -414,10 +428,14 @@ class HttpTransport:
 
 @asynccontextmanager
 async def http_transport(
-    connection: Connection, *, user_agent: str = "steersman", multiplexes: bool = False
+    connection: Connection,
+    *,
+    user_agent: str = "steersman",
+    multiplexes: bool = False,
+    read_pacing: ReadPacing | None = None,
 ) -> AsyncGenerator[HttpTransport, None]:
     """A transport that is closed at the end."""
-    transport = HttpTransport(connection, user_agent=user_agent, multiplexes=multiplexes)
+    transport = HttpTransport(connection, user_agent=user_agent, multiplexes=multiplexes, read_pacing=read_pacing)
     try:
         yield transport
     finally:
@@ -431,6 +449,11 @@ async def _refusal(stream: StreamedAnswer, body: bytes) -> ApiError:
             body += piece
     retry_after = stream.headers.get("retry-after")
     return error_from_status(body[:LONGEST_REFUSAL], code=stream.status, retry_after=retry_after)
+
+
+def _is_sendable(target: str) -> bool:
+    """Whether a path with its query can stand in a request."""
+    return target.isascii() and target.isprintable() and " " not in target
 
 
 def _host(url: URL) -> str:
