@@ -180,8 +180,7 @@ class Scheduler:
             queue.begin(queued)
             return self._schedule(queued, pod)
         try:
-            queue.begin_and_end(queued)
-            queue.nominator.forget(queued.uid)
+            queue.begin_and_end(queued)  # nobody is nominated anywhere, or it could not be placed so simply
             self.binding.bind_now(queued, decision, self.profiles[decision.profile])
         except Exception as cause:
             return self._broken(queued, cause)
