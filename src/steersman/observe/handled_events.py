@@ -135,7 +135,6 @@ class TimedIngest:
         self._ingest = scheduler.ingest
         self._seconds = metrics.event_seconds
         self._handled = HandledEvents(scheduler)
-        self._own_bound = [self._seconds[(event.label,)] for event in _OWN_BOUND]
 
     def expect(self, kind: type[api.Object], count: int) -> None:
         self._ingest.expect(kind, count)
@@ -152,9 +151,9 @@ class TimedIngest:
 
     def _observe(self, old: api.Object | None, new: api.Object | None, seconds: float) -> None:
         events = self._handled.between(old, new)
-        if events is _OWN_BOUND:
-            for series in self._own_bound:
-                series.observe(seconds)
+        if events is _OWN_BOUND:  # neither is an update: their labels say all
+            for event in events:
+                self._seconds[(event.label,)].observe(seconds)
             return
         for label in labels(events, old, new):
             self._seconds[(label,)].observe(seconds)
