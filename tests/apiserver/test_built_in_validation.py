@@ -10,11 +10,10 @@ import pytest
 import yaml
 
 from steersman.api.schemas import FieldSchema, schema_of
-from steersman.apiserver.built_in_validation import problems_of_built_in
-from steersman.apiserver.field_problems import refuse
-from steersman.apiserver.object_names import metadata_problems
+from steersman.api.validation import validate, validate_update
+from steersman.api.validation.metadata import validate_metadata
+from steersman.apiserver.invalid_objects import refuse
 from steersman.apiserver.patches import merge_patched
-from steersman.apiserver.resources import Resource
 from steersman.apiserver.strict_decoding import decoded
 from steersman.embedded.errors import BadRequest, StatusError
 
@@ -37,8 +36,7 @@ def schema_for(document: dict[str, Any]) -> FieldSchema:
 
 def validated(document: dict[str, Any], old: dict[str, Any] | None = None) -> None:
     known = decoded(document, schema_for(document), "Strict").document
-    resource = Resource(known["apiVersion"], "", known["kind"])
-    problems = [*metadata_problems(resource, known, old), *problems_of_built_in(known, old)]
+    problems = [*validate_metadata(known, old), *(validate(known) if old is None else validate_update(known, old))]
     refuse(known["apiVersion"], known["kind"], known["metadata"].get("name", ""), problems)
 
 

@@ -2,7 +2,7 @@
 """Manifests and dumps → typed objects: files, directories and standard input, in YAML or JSON, single objects or lists.
 
 The way in for everything that a user has on disk: `simulate` and `Simulation.load`. What a file contains is found by
-`documents`, decoded by `codec` and checked by `field_check` and `validation`. JSON is about fifty times as fast as YAML; files
+`documents`, decoded by `codec` and checked by `field_check` and `quantity_checks`. JSON is about fifty times as fast as YAML; files
 may be compressed with gzip.
 """
 
@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 import msgspec
 
-from steersman.api import codec, documents, validation
+from steersman.api import codec, documents, quantity_checks
 from steersman.api.documents import Found, SourcePlace
 from steersman.api.field_check import FieldCheck, Validation
 from steersman.api.kinds import KINDS
@@ -151,12 +151,12 @@ class _Collection:
     def _checked(self, obj: Object) -> Object:
         """The object, after a look at its quantities; a pod whose containers were seen before has nothing new to look at."""
         if not isinstance(obj, Pod):
-            validation.check_quantities(obj)
+            quantity_checks.check_quantities(obj)
             return obj
         shared = self._sharer.shared(obj)
         is_repeated = shared.spec.containers is not obj.spec.containers
         if not is_repeated or obj.spec.init_containers or obj.spec.overhead or obj.spec.resources:
-            validation.check_quantities(obj)
+            quantity_checks.check_quantities(obj)
         return shared
 
     def _skip(self, header: codec.Header) -> None:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from steersman.apiserver.table_layouts import elements, layout, part
+from steersman.api.json_values import elements, part
+from steersman.apiserver.table_layouts import layout
 from steersman.apiserver.table_texts import (
     NONE,
     UNKNOWN,

@@ -15,8 +15,8 @@ import msgspec
 
 from steersman import api
 from steersman.api import Object
+from steersman.api.validation.field_errors import FieldError
 from steersman.apiserver.catalog import Catalog
-from steersman.apiserver.field_problems import FieldProblem
 from steersman.apiserver.resources import SCALE, Resource, Subresource, status_of, storage_class
 from steersman.apiserver.scale import BUILT_IN_PATHS, ScalePaths
 from steersman.embedded import Document, EventType, StatusError, Store, delete
@@ -203,22 +203,22 @@ def with_definition_defaults(document: Document) -> Document:
     return {**document, "spec": {"conversion": {"strategy": "None"}, **spec, "names": names}}
 
 
-def definition_problems(document: Document) -> Iterator[FieldProblem]:
+def definition_problems(document: Document) -> Iterator[FieldError]:
     """The problems of a definition, apart from those of its schemas."""
     spec = document.get("spec") or {}
     names, versions = spec.get("names") or {}, spec.get("versions") or ()
     name, wanted = document["metadata"].get("name", ""), f"{names.get('plural', '')}.{spec.get('group', '')}"
     if name != wanted:
-        yield FieldProblem.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+        yield FieldError.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     for field in ("plural", "kind"):
         if not names.get(field):
-            yield FieldProblem.required(f"spec.names.{field}")
+            yield FieldError.required(f"spec.names.{field}")
     if not spec.get("group"):
-        yield FieldProblem.required("spec.group")
+        yield FieldError.required("spec.group")
     if spec.get("scope") not in ("Namespaced", "Cluster"):
-        yield FieldProblem.not_supported("spec.scope", spec.get("scope", ""), ("Cluster", "Namespaced"))
+        yield FieldError.not_supported("spec.scope", spec.get("scope", ""), ("Cluster", "Namespaced"))
     if sum(bool(version.get("storage")) for version in versions) != 1:
-        yield FieldProblem.invalid("spec.versions", versions, "must have exactly one version marked as storage version")
+        yield FieldError.invalid("spec.versions", versions, "must have exactly one version marked as storage version")
 
 
 def _resource(spec: Document, version: str, kind: type[Object], about: CustomVersion) -> Resource:

@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
+from steersman.api.json_values import is_same
 from steersman.api.schemas import FieldSchema, schema_of
-from steersman.apiserver.built_in_validation import problems_of_built_in
+from steersman.api.validation import validate, validate_update
+from steersman.api.validation.field_errors import FieldError
+from steersman.api.validation.metadata import validate_metadata
 from steersman.apiserver.custom_resources import CustomResources, definition_problems, with_definition_defaults
 from steersman.apiserver.default_fields import with_default_fields
-from steersman.apiserver.field_problems import FieldProblem, refuse
-from steersman.apiserver.object_names import metadata_problems
+from steersman.apiserver.invalid_objects import refuse
 from steersman.apiserver.resources import Resource
 from steersman.apiserver.schema_validation import NOWHERE
 from steersman.apiserver.strict_decoding import FieldValidation, decoded, unhandled
@@ -24,7 +26,6 @@ from steersman.apiserver.structural_schemas import (
     pruned,
     unspecified_fields,
 )
-from steersman.apiserver.typed_documents import is_same
 from steersman.apiserver.write_options import IGNORE, STRICT, WriteOptions
 from steersman.embedded import Document
 from steersman.embedded.errors import BadRequest
@@ -101,9 +102,9 @@ class Rules:
 
     def _problems(
         self, resource: Resource, document: Document, old: Document | None, subresource: str
-    ) -> Iterator[FieldProblem]:
+    ) -> Iterator[FieldError]:
         """A status is written whatever the rules of its kind have against the rest, as upstream does."""
-        yield from metadata_problems(resource, document, old)
+        yield from validate_metadata(document, old)
         schema = self._customs.version(resource).schema
         if schema:
             yield from problems_of(document, schema, old)
@@ -111,7 +112,7 @@ class Rules:
             yield from definition_problems(document)
             yield from problems_of_definition(document)
         elif subresource != "status":
-            yield from problems_of_built_in(document, old)
+            yield from validate(document) if old is None else validate_update(document, old)
 
 
 def _decoded_custom(
@@ -127,7 +128,7 @@ def _decoded_custom(
     return {**pruned(document, schema), **known}
 
 
-def _is_left(problem: FieldProblem, document: Document, old: Document) -> bool:
+def _is_left(problem: FieldError, document: Document, old: Document) -> bool:
     """The update has not touched what is wrong: it was there before, and may stay."""
     return is_same(_at(document, problem.field), _at(old, problem.field))
 

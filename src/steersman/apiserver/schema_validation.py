@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from steersman.apiserver.field_problems import FieldProblem, shown
-from steersman.apiserver.typed_documents import is_same
+from steersman.api.json_values import is_same
+from steersman.api.validation.field_errors import FieldError, shown
 from steersman.cel.errors import CelError
 from steersman.cel.validation_rules import evaluate_rule, is_transition_rule
 
@@ -30,7 +30,7 @@ NOWHERE: Final = "<nil>"
 """The name that messages give to the object itself."""
 
 
-def problems_of_value(value: Any, schema: Schema, path: str) -> Iterator[FieldProblem]:
+def problems_of_value(value: Any, schema: Schema, path: str) -> Iterator[FieldError]:
     """Everything that is wrong with a value, its rules apart."""
     if value is None and schema.get("nullable"):
         return
@@ -38,7 +38,7 @@ def problems_of_value(value: Any, schema: Schema, path: str) -> Iterator[FieldPr
     if problem is not None:
         yield problem
         if schema.get("type") == "integer" and isinstance(value, float):
-            yield FieldProblem.invalid(NOWHERE, "", f"Checked value must be of type integer (default format) in {path}")
+            yield FieldError.invalid(NOWHERE, "", f"Checked value must be of type integer (default format) in {path}")
         return
     yield from _bound_problems(value, schema, path)
     if isinstance(value, dict):
@@ -48,7 +48,7 @@ def problems_of_value(value: Any, schema: Schema, path: str) -> Iterator[FieldPr
     yield from _combination_problems(value, schema, path)
 
 
-def _type_problem(value: Any, schema: Schema, path: str) -> FieldProblem | None:
+def _type_problem(value: Any, schema: Schema, path: str) -> FieldError | None:
     found = json_type(value)
     if schema.get("x-kubernetes-int-or-string"):
         wanted, is_right = "integer,string", found in ("integer", "string")
@@ -58,7 +58,7 @@ def _type_problem(value: Any, schema: Schema, path: str) -> FieldProblem | None:
     if is_right:
         return None
     detail = f'{_body(path)} must be of type {wanted}: "{found}"'
-    return FieldProblem.wrong_type(path or NOWHERE, found, detail)
+    return FieldError.wrong_type(path or NOWHERE, found, detail)
 
 
 def json_type(value: Any) -> str:
@@ -81,41 +81,41 @@ def _body(path: str) -> str:
 # -- bounds, patterns, formats -------------------------------------------------------------------------------------------
 
 
-def _bound_problems(value: Any, schema: Schema, path: str) -> Iterator[FieldProblem]:
+def _bound_problems(value: Any, schema: Schema, path: str) -> Iterator[FieldError]:
     if schema.get("enum") and not any(is_same(value, choice) for choice in schema["enum"]):
-        yield FieldProblem.not_supported(path, value, schema["enum"])
+        yield FieldError.not_supported(path, value, schema["enum"])
     if isinstance(value, str):
         yield from _text_problems(value, schema, path)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         yield from _number_problems(value, schema, path)
 
 
-def _text_problems(value: str, schema: Schema, path: str) -> Iterator[FieldProblem]:
+def _text_problems(value: str, schema: Schema, path: str) -> Iterator[FieldError]:
     least, most, pattern = schema.get("minLength"), schema.get("maxLength"), schema.get("pattern")
     if least is not None and len(value) < least:
-        yield FieldProblem.invalid(path, value, f"{_body(path)} should be at least {least} chars long")
+        yield FieldError.invalid(path, value, f"{_body(path)} should be at least {least} chars long")
     if most is not None and len(value) > most:
-        yield FieldProblem.too_long(path, most)
+        yield FieldError.too_long(path, most)
     if pattern and not matches(pattern, value):
-        yield FieldProblem.invalid(path, value, f"{_body(path)} should match '{pattern}'")
+        yield FieldError.invalid(path, value, f"{_body(path)} should match '{pattern}'")
     check = FORMATS.get(str(schema.get("format", "")))
     if check is not None and not check(value):
-        yield FieldProblem.wrong_type(path, value, f"{_body(path)} must be of type {schema['format']}: {shown(value)}")
+        yield FieldError.wrong_type(path, value, f"{_body(path)} must be of type {schema['format']}: {shown(value)}")
 
 
-def _number_problems(value: float, schema: Schema, path: str) -> Iterator[FieldProblem]:
+def _number_problems(value: float, schema: Schema, path: str) -> Iterator[FieldError]:
     least, most, factor = schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf")
     excludes_least, excludes_most = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
     if least is not None and (value <= least if excludes_least else value < least):
         bound = f"should be greater than {least}" if excludes_least else f"should be greater than or equal to {least}"
-        yield FieldProblem.invalid(path, value, f"{_body(path)} {bound}")
+        yield FieldError.invalid(path, value, f"{_body(path)} {bound}")
     if most is not None and (value >= most if excludes_most else value > most):
         bound = f"should be less than {most}" if excludes_most else f"should be less than or equal to {most}"
-        yield FieldProblem.invalid(path, value, f"{_body(path)} {bound}")
+        yield FieldError.invalid(path, value, f"{_body(path)} {bound}")
     if factor and not math.isclose(value / factor, round(value / factor), abs_tol=1e-9):
-        yield FieldProblem.invalid(path, value, f"{_body(path)} should be a multiple of {factor}")
+        yield FieldError.invalid(path, value, f"{_body(path)} should be a multiple of {factor}")
     if schema.get("format") == "int32" and not -(2**31) <= value < 2**31:
-        yield FieldProblem.wrong_type(path, value, f"{_body(path)} must be of type int32: {shown(value)}")
+        yield FieldError.wrong_type(path, value, f"{_body(path)} must be of type int32: {shown(value)}")
 
 
 def matches(pattern: str, text: str) -> bool:
@@ -175,15 +175,15 @@ FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
 # -- objects and lists ---------------------------------------------------------------------------------------------------
 
 
-def _object_problems(value: dict[str, Any], schema: Schema, path: str) -> Iterator[FieldProblem]:
+def _object_problems(value: dict[str, Any], schema: Schema, path: str) -> Iterator[FieldError]:
     least, most = schema.get("minProperties"), schema.get("maxProperties")
     if least is not None and len(value) < least:
-        yield FieldProblem.invalid(path, value, f"{_body(path)} should have at least {least} properties")
+        yield FieldError.invalid(path, value, f"{_body(path)} should have at least {least} properties")
     if most is not None and len(value) > most:
-        yield FieldProblem.too_many(path, len(value), most)
+        yield FieldError.too_many(path, len(value), most)
     for name in schema.get("required") or ():
         if name not in value:
-            yield FieldProblem.required(_child(path, name))
+            yield FieldError.required(_child(path, name))
     for name, node in _member_schemas(value, schema):
         yield from problems_of_value(value[name], node, _child(path, name))
 
@@ -202,22 +202,22 @@ def _child(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _list_problems(value: list[Any], schema: Schema, path: str) -> Iterator[FieldProblem]:
+def _list_problems(value: list[Any], schema: Schema, path: str) -> Iterator[FieldError]:
     least, most = schema.get("minItems"), schema.get("maxItems")
     if least is not None and len(value) < least:
-        yield FieldProblem.invalid(path, len(value), f"{_body(path)} should have at least {least} items")
+        yield FieldError.invalid(path, len(value), f"{_body(path)} should have at least {least} items")
     if most is not None and len(value) > most:
-        yield FieldProblem.too_many(path, len(value), most)
+        yield FieldError.too_many(path, len(value), most)
     items = schema.get("items")
     if isinstance(items, Mapping):
         for index, element in enumerate(value):
             yield from problems_of_value(element, items, f"{path}[{index}]")
     if schema.get("uniqueItems") and _repeated(list(map(_canonical, value))) is not None:
-        yield FieldProblem.invalid(path, value, f"{_body(path)} shouldn't contain duplicates")
+        yield FieldError.invalid(path, value, f"{_body(path)} shouldn't contain duplicates")
     yield from _key_problems(value, schema, path)
 
 
-def _key_problems(value: list[Any], schema: Schema, path: str) -> Iterator[FieldProblem]:
+def _key_problems(value: list[Any], schema: Schema, path: str) -> Iterator[FieldError]:
     """Lists of type set and map have no element twice."""
     steps = _steps(value, schema)
     again = _repeated(steps)
@@ -226,7 +226,7 @@ def _key_problems(value: list[Any], schema: Schema, path: str) -> Iterator[Field
     element = value[again]
     if schema.get("x-kubernetes-list-type") == "map":
         element = {name: element.get(name) for name in schema.get("x-kubernetes-list-map-keys") or ()}
-    yield FieldProblem.duplicate(f"{path}[{again}]", element)
+    yield FieldError.duplicate(f"{path}[{again}]", element)
 
 
 def _steps(value: list[Any], schema: Schema) -> list[str]:
@@ -262,25 +262,25 @@ def _canonical(value: Any) -> str:
 # -- combinations and rules ----------------------------------------------------------------------------------------------
 
 
-def _combination_problems(value: Any, schema: Schema, path: str) -> Iterator[FieldProblem]:
+def _combination_problems(value: Any, schema: Schema, path: str) -> Iterator[FieldError]:
     def is_valid(branch: Schema) -> bool:
         return next(problems_of_value(value, branch, path), None) is None
 
     for branch in schema.get("allOf") or ():
         yield from problems_of_value(value, branch, path)
     if schema.get("anyOf") and not any(map(is_valid, schema["anyOf"])):
-        yield FieldProblem.invalid(NOWHERE, "", f'"{path}" must validate at least one schema (anyOf)')
+        yield FieldError.invalid(NOWHERE, "", f'"{path}" must validate at least one schema (anyOf)')
         yield from problems_of_value(value, schema["anyOf"][0], path)
     if schema.get("oneOf"):
         count = sum(map(is_valid, schema["oneOf"]))
         only_one = f'"{path}" must validate one and only one schema (oneOf).'
         if count > 1:
-            yield FieldProblem.invalid(NOWHERE, "", f"{only_one} Found {count} valid alternatives")
+            yield FieldError.invalid(NOWHERE, "", f"{only_one} Found {count} valid alternatives")
         elif count == 0:
-            yield FieldProblem.invalid(NOWHERE, "", f"{only_one} Found none valid")
+            yield FieldError.invalid(NOWHERE, "", f"{only_one} Found none valid")
             yield from problems_of_value(value, schema["oneOf"][0], path)
     if schema.get("not") is not None and is_valid(schema["not"]):
-        yield FieldProblem.invalid(NOWHERE, "", f'"{path}" must not validate the schema (not)')
+        yield FieldError.invalid(NOWHERE, "", f'"{path}" must not validate the schema (not)')
 
 
 def has_rules(schema: Schema) -> bool:
@@ -290,7 +290,7 @@ def has_rules(schema: Schema) -> bool:
     return bool(schema.get("x-kubernetes-validations")) or any(nested)
 
 
-def broken_rules(value: Any, schema: Schema, path: str, old: Any = None) -> Iterator[FieldProblem]:
+def broken_rules(value: Any, schema: Schema, path: str, old: Any = None) -> Iterator[FieldError]:
     """The rules that do not hold; `old` is the value that it replaces, None if there was none."""
     if value is None:
         return
@@ -310,7 +310,7 @@ def _short(value: Any) -> Any:
     return json_type(value) if isinstance(value, (dict, list)) else value
 
 
-def _rule_problems(value: Any, schema: Schema, path: str, old: Any) -> Iterator[FieldProblem]:
+def _rule_problems(value: Any, schema: Schema, path: str, old: Any) -> Iterator[FieldError]:
     for rule in schema.get("x-kubernetes-validations") or ():
         expression = rule.get("rule", "")
         is_transition = is_transition_rule(expression)
@@ -320,7 +320,7 @@ def _rule_problems(value: Any, schema: Schema, path: str, old: Any) -> Iterator[
             holds = evaluate_rule(expression, value, old)
         except CelError as error:
             detail = f"rule evaluation error: {error} evaluating rule: {_rule_message(rule)}"
-            yield FieldProblem.invalid(path or NOWHERE, json_type(value), detail)
+            yield FieldError.invalid(path or NOWHERE, json_type(value), detail)
             continue
         if holds is not True:
             where = (
@@ -329,18 +329,18 @@ def _rule_problems(value: Any, schema: Schema, path: str, old: Any) -> Iterator[
             yield _broken_rule(rule, where, value, old)
 
 
-def _broken_rule(rule: Schema, where: str, value: Any, old: Any) -> FieldProblem:
+def _broken_rule(rule: Schema, where: str, value: Any, old: Any) -> FieldError:
     message = _rule_message(rule, value, old)
     reason = rule.get("reason") or "FieldValueInvalid"
     if reason == "FieldValueRequired":
-        return FieldProblem.required(where, message)
+        return FieldError.required(where, message)
     if reason == "FieldValueForbidden":
-        return FieldProblem.forbidden(where, message)
+        return FieldError.forbidden(where, message)
     if reason == "FieldValueDuplicate":
-        return FieldProblem.duplicate(where, _short(value))
+        return FieldError.duplicate(where, _short(value))
     if isinstance(value, (dict, list)):
-        return FieldProblem("FieldValueInvalid", where, f"Invalid value: {message}")
-    return FieldProblem.invalid(where, value, message)
+        return FieldError("FieldValueInvalid", where, f"Invalid value: {message}")
+    return FieldError.invalid(where, value, message)
 
 
 def _rule_message(rule: Schema, value: Any = None, old: Any = None) -> str:

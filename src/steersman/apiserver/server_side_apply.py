@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from steersman.api import codec
+from steersman.api.json_values import is_same
 from steersman.api.schemas import FieldSchema
 from steersman.apiserver.field_sets import FieldSet, Path, path_text, with_named_fields
 from steersman.apiserver.managed_fields import (
@@ -29,7 +30,7 @@ from steersman.apiserver.managed_fields import (
     without_ignored,
     without_managed_fields,
 )
-from steersman.apiserver.typed_documents import NotAsDeclared, compared, field_set, is_same, merged, without
+from steersman.apiserver.typed_documents import NotAsDeclared, compared, field_set, merged, without
 from steersman.embedded.documents import Document
 from steersman.embedded.errors import TOO_DEEP, BadRequest, StatusCause, StatusError
 from steersman.errors import InputError

@@ -13,8 +13,9 @@ from itertools import islice
 from typing import Any, Final
 
 from steersman import api
+from steersman.api.validation.field_errors import FieldError
 from steersman.apiserver.default_fields import CLUSTER_IP, EXTERNAL_NAME, LOAD_BALANCER, NODE_PORT
-from steersman.apiserver.field_problems import FieldProblem, refuse
+from steersman.apiserver.invalid_objects import refuse
 from steersman.embedded import Document, Store
 
 SERVICE_RANGE: Final = ipaddress.IPv4Network("10.96.0.0/12")
@@ -32,7 +33,7 @@ def with_addresses(store: Store, document: Document, old: Document | None) -> Do
     name = document["metadata"].get("name", "")
     place = f"{document['metadata'].get('namespace', '')}/{name}"
     others = [found.get("spec") or {} for other, found in store.documents(api.Service).items() if other != place]
-    problems: list[FieldProblem] = []
+    problems: list[FieldError] = []
     if spec.get("type") == EXTERNAL_NAME:
         spec = {field: value for field, value in spec.items() if field not in _ALLOCATED}
     else:
@@ -47,13 +48,13 @@ def _addressed(
     spec: Mapping[str, Any],
     before: Mapping[str, Any],
     others: Iterable[Mapping[str, Any]],
-    problems: list[FieldProblem],
+    problems: list[FieldError],
 ) -> Document:
     wanted = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "") or before.get("clusterIP") or ""
     taken = {address for other in others for address in (other.get("clusterIP"), *(other.get("clusterIPs") or ()))}
     if wanted and wanted != HEADLESS and wanted in taken:
         reason = f"failed to allocate IP {wanted}: provided IP is already allocated"
-        problems.append(FieldProblem.invalid("spec.clusterIPs", [wanted], reason))
+        problems.append(FieldError.invalid("spec.clusterIPs", [wanted], reason))
     address = wanted or next(_free(taken))
     found = {"clusterIP": address, "clusterIPs": spec.get("clusterIPs") or [address]}
     family = "IPv6" if ":" in address else "IPv4"
@@ -71,7 +72,7 @@ def _numbered(
     spec: Mapping[str, Any],
     before: Mapping[str, Any],
     others: Iterable[Mapping[str, Any]],
-    problems: list[FieldProblem],
+    problems: list[FieldError],
 ) -> list[Any]:
     """The ports, with node ports where the type of the Service has some."""
     kind = spec.get("type")
@@ -83,12 +84,12 @@ def _numbered(
         number = port.get("nodePort")
         if number and number in taken:
             reason = "provided port is already allocated"
-            problems.append(FieldProblem.invalid(f"spec.ports[{index}].nodePort", number, reason))
+            problems.append(FieldError.invalid(f"spec.ports[{index}].nodePort", number, reason))
         if not number and has_node_ports:
             number = known.get(_port_key(port)) or next((free for free in NODE_PORTS if free not in taken), None)
             if number is None:
                 reason = "failed to allocate a nodePort: range is full"
-                problems.append(FieldProblem.invalid(f"spec.ports[{index}].nodePort", 0, reason))
+                problems.append(FieldError.invalid(f"spec.ports[{index}].nodePort", 0, reason))
         if kind == CLUSTER_IP and known.get(_port_key(port)) == number:
             number = None  # the Service has no node ports any more
         taken.add(number)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from steersman.api.schemas import OBJECT_META, REFERENCE, FieldSchema
-from steersman.apiserver.field_problems import FieldProblem
+from steersman.api.validation.field_errors import FieldError
 from steersman.apiserver.schema_validation import NOWHERE, broken_rules, has_rules, problems_of_value
 from steersman.cel.validation_rules import problem_of_rule
 from steersman.embedded.documents import Document
@@ -58,7 +58,7 @@ def custom_resource_schema(schema: Mapping[str, Any]) -> FieldSchema:
 # -- objects -------------------------------------------------------------------------------------------------------------
 
 
-def problems_of(document: Document, schema: Mapping[str, Any], old: Document | None = None) -> list[FieldProblem]:
+def problems_of(document: Document, schema: Mapping[str, Any], old: Document | None = None) -> list[FieldError]:
     """Everything that the schema, its formats and its rules have against the object; `old` is what an update replaces."""
     own = _without_meta(document)
     before = None if old is None else _without_meta(old)
@@ -66,7 +66,7 @@ def problems_of(document: Document, schema: Mapping[str, Any], old: Document | N
     if not has_rules(schema):
         return problems
     if any(problem.reason in _BLOCKING for problem in problems):
-        return [*problems, FieldProblem.invalid(NOWHERE, None, RULES_NOT_CHECKED)]
+        return [*problems, FieldError.invalid(NOWHERE, None, RULES_NOT_CHECKED)]
     return [*problems, *broken_rules(own, schema, "", before)]
 
 
@@ -159,14 +159,14 @@ def _dropped(before: Any, after: Any, path: str) -> Iterator[str]:
 # -- definitions ---------------------------------------------------------------------------------------------------------
 
 
-def problems_of_definition(crd: Document) -> list[FieldProblem]:
+def problems_of_definition(crd: Document) -> list[FieldError]:
     """The problems that keep the schemas of a CustomResourceDefinition from being structural."""
-    problems: list[FieldProblem] = []
+    problems: list[FieldError] = []
     for index, version in enumerate((crd.get("spec") or {}).get("versions") or ()):
         path = f"spec.versions[{index}].schema.openAPIV3Schema"
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if not isinstance(schema, dict):
-            problems.append(FieldProblem.required(path, "schemas are required"))
+            problems.append(FieldError.required(path, "schemas are required"))
             continue
         if schema.get("type") != "object":
             problems.append(_root_type(path, schema.get("type")))
@@ -174,24 +174,24 @@ def problems_of_definition(crd: Document) -> list[FieldProblem]:
     return problems
 
 
-def _root_type(path: str, found: Any) -> FieldProblem:
+def _root_type(path: str, found: Any) -> FieldError:
     if not found:
-        return FieldProblem.required(f"{path}.type", "must not be empty at the root")
-    return FieldProblem.invalid(f"{path}.type", found, "must be object at the root")
+        return FieldError.required(f"{path}.type", "must not be empty at the root")
+    return FieldError.invalid(f"{path}.type", found, "must be object at the root")
 
 
-def _structural_problems(schema: Mapping[str, Any], path: str, *, is_root: bool = False) -> Iterator[FieldProblem]:
+def _structural_problems(schema: Mapping[str, Any], path: str, *, is_root: bool = False) -> Iterator[FieldError]:
     is_typed = schema.get("type") or schema.get("x-kubernetes-int-or-string")
     if not is_root and not is_typed and not schema.get("x-kubernetes-preserve-unknown-fields"):
-        yield FieldProblem.required(f"{path}.type", _type_detail(path))
+        yield FieldError.required(f"{path}.type", _type_detail(path))
     if schema.get("type") and schema["type"] not in _TYPES:
-        yield FieldProblem.not_supported(f"{path}.type", schema["type"], _TYPES)
+        yield FieldError.not_supported(f"{path}.type", schema["type"], _TYPES)
     if schema.get("properties") and schema.get("additionalProperties"):
-        yield FieldProblem.forbidden(
+        yield FieldError.forbidden(
             f"{path}.additionalProperties", "additionalProperties and properties are mutual exclusive"
         )
     if schema.get("type") == "array" and not isinstance(schema.get("items"), Mapping):
-        yield FieldProblem.required(f"{path}.items", "must be specified")
+        yield FieldError.required(f"{path}.items", "must be specified")
     yield from _list_type_problems(schema, path)
     yield from _rule_problems(schema, path)
     yield from _branch_problems(schema, path)
@@ -208,34 +208,34 @@ def _type_detail(path: str) -> str:
     return "must not be empty for specified object fields"
 
 
-def _list_type_problems(schema: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
+def _list_type_problems(schema: Mapping[str, Any], path: str) -> Iterator[FieldError]:
     keys, kind = schema.get("x-kubernetes-list-map-keys") or (), schema.get("x-kubernetes-list-type")
     if kind not in (None, "atomic", "set", "map"):
-        yield FieldProblem.not_supported(f"{path}.x-kubernetes-list-type", kind, ("atomic", "map", "set"))
+        yield FieldError.not_supported(f"{path}.x-kubernetes-list-type", kind, ("atomic", "map", "set"))
     if kind == "map" and not keys:
         detail = "must not be empty if x-kubernetes-list-type is map"
-        yield FieldProblem.required(f"{path}.x-kubernetes-list-map-keys", detail)
+        yield FieldError.required(f"{path}.x-kubernetes-list-map-keys", detail)
     elements = (schema.get("items") or {}).get("properties") or {}
     for key in keys if kind == "map" else ():
         if key not in elements:
             detail = "entries must all be names of item properties"
-            yield FieldProblem.invalid(f"{path}.x-kubernetes-list-map-keys", list(keys), detail)
+            yield FieldError.invalid(f"{path}.x-kubernetes-list-map-keys", list(keys), detail)
             return
 
 
-def _rule_problems(schema: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
+def _rule_problems(schema: Mapping[str, Any], path: str) -> Iterator[FieldError]:
     for index, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
         where = f"{path}.x-kubernetes-validations[{index}].rule"
         expression = rule.get("rule")
         if not isinstance(expression, str) or not expression.strip():
-            yield FieldProblem.required(where, "rule is not specified")
+            yield FieldError.required(where, "rule is not specified")
             continue
         problem = problem_of_rule(expression)
         if problem is not None:
-            yield FieldProblem.invalid(where, expression, problem)
+            yield FieldError.invalid(where, expression, problem)
 
 
-def _branch_problems(schema: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
+def _branch_problems(schema: Mapping[str, Any], path: str) -> Iterator[FieldError]:
     for name in _LOGICAL:
         branches = schema.get(name) or ()
         listed = (
@@ -244,7 +244,7 @@ def _branch_problems(schema: Mapping[str, Any], path: str) -> Iterator[FieldProb
         for where, branch in listed:
             for forbidden in _VALUE_VALIDATIONS_ONLY:
                 if forbidden in branch and not (schema.get("x-kubernetes-int-or-string") and forbidden == "type"):
-                    yield FieldProblem.forbidden(f"{where}.{forbidden}", "must be empty to be structural")
+                    yield FieldError.forbidden(f"{where}.{forbidden}", "must be empty to be structural")
 
 
 def _numbered(branches: Any, path: str) -> list[tuple[str, Mapping[str, Any]]]:

@@ -6,7 +6,7 @@ A layout is declared where its cells are written (`workload_tables`, `cluster_ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -51,17 +51,3 @@ def _column(text: str) -> TableColumn:
     name, _, kind = bare.partition(":")
     is_name = name == "Name"
     return TableColumn(name, kind or "string", "name" if is_name else "", "", 1 if bare != text else 0)
-
-
-def part(document: Mapping[str, Any], *path: str) -> dict[str, Any]:
-    """The object at the path, {} if there is none."""
-    value: Any = document
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
-
-
-def elements(document: Mapping[str, Any], *path: str) -> list[Any]:
-    """The list at the path, [] if there is none."""
-    value = part(document, *path[:-1]).get(path[-1])
-    return value if isinstance(value, list) else []

@@ -12,9 +12,10 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
+from steersman.api.json_values import part
 from steersman.apiserver import cluster_tables, workload_tables  # noqa: F401 - they declare layouts
 from steersman.apiserver.json_paths import found_at
-from steersman.apiserver.table_layouts import LAYOUTS, TableColumn, TableLayout, part
+from steersman.apiserver.table_layouts import LAYOUTS, TableColumn, TableLayout
 from steersman.apiserver.table_texts import INVALID, age
 from steersman.embedded.documents import Document
 from steersman.errors import InputError

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from steersman.api.json_values import is_same
 from steersman.api.schemas import FieldSchema
 from steersman.apiserver.field_sets import FIELD, FieldSet, Path, below, keys_step, path_text, value_step
 from steersman.embedded.documents import Document
@@ -189,17 +190,6 @@ def _grouped(elements: list[Any], schema: FieldSchema, path: Path) -> dict[str, 
     for step, element in keyed_elements(elements, schema, path):
         groups.setdefault(step, []).append(element)
     return groups
-
-
-def is_same(left: Any, right: Any) -> bool:
-    """Equal as JSON: unlike in Python, `true` is not `1`."""
-    if type(left) is bool or type(right) is bool:
-        return left is right
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(is_same(value, right[name]) for name, value in left.items())
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(is_same, left, right))
-    return bool(left == right)
 
 
 # -- what they are together ----------------------------------------------------------------------------------------------

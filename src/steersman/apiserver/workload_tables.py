@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steersman.api import timestamps
-from steersman.apiserver.table_layouts import elements, layout, part
+from steersman.api.json_values import elements, part
+from steersman.apiserver.table_layouts import layout
 from steersman.apiserver.table_texts import NONE, UNSET, age, human_duration, labels_text, selector_text, with_more
 from steersman.embedded.documents import Document
 from steersman.errors import InputError

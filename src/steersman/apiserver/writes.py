@@ -17,10 +17,11 @@ import msgspec
 from steersman import api
 from steersman.api import codec
 from steersman.api.schemas import FieldSchema, schema_of
+from steersman.api.validation.field_errors import FieldError
 from steersman.apiserver import incoming
 from steersman.apiserver.catalog import Catalog
 from steersman.apiserver.conversions import presented, stored
-from steersman.apiserver.field_problems import FieldProblem, InvalidObject
+from steersman.apiserver.invalid_objects import InvalidObject
 from steersman.apiserver.lists import documents_at
 from steersman.apiserver.managed_fields import updated
 from steersman.apiserver.patches import APPLY_PATCH, patched
@@ -131,7 +132,7 @@ class Writer:
         try:
             return self._update(target, document, options, warnings), False
         except BadRequest as error:
-            raise InvalidObject("", "", [FieldProblem.invalid("patch", _json(document), error.message)]) from error
+            raise InvalidObject("", "", [FieldError.invalid("patch", _json(document), error.message)]) from error
 
     def _apply(
         self, target: RequestTarget, applied: Any, options: WriteOptions, warnings: list[str]

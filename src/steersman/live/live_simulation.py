@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from steersman import api
-from steersman.api import validation
+from steersman.api import quantity_checks
 from steersman.app import Effective
 from steersman.assembly import SchedulerOptions
 from steersman.assembly.registry import kinds_of_scheduler
@@ -86,7 +86,7 @@ def _usable(cluster: ReadCluster) -> tuple[list[api.Object], list[str]]:
     notes: list[str] = []
     for obj in (*cluster.objects, *cluster.pods.values()):
         try:
-            validation.check_quantities(obj)
+            quantity_checks.check_quantities(obj)
         except InputError as error:
             notes.append(LEFT_OUT.format(f"{obj.KIND} {api.key(obj)}", error))
         else:

@@ -23,7 +23,7 @@ import msgspec
 from msgspec import inspect
 
 from steersman import api
-from steersman.api import codec, validation, yaml_documents
+from steersman.api import codec, quantity_checks, yaml_documents
 from steersman.api.text_files import read_text
 from steersman.errors import InputError
 
@@ -115,7 +115,7 @@ def _object(data: dict[str, Any]) -> api.Object:
     if kind is None:
         raise UnknownKind("is not a kind that Steersman reads", field="kind", value=header.kind or "")
     obj = codec.convert(with_exact_names(data, kind), kind)
-    validation.check_quantities(obj)
+    quantity_checks.check_quantities(obj)
     return obj
 
 

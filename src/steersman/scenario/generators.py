@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 
 from steersman import api
-from steersman.api import codec, validation
+from steersman.api import codec, quantity_checks
 from steersman.api.field_check import FieldCheck
 from steersman.errors import InputError
 from steersman.kubelets import RUN_SECONDS, check_annotations
@@ -183,7 +183,7 @@ def _template_of_file(file: Path, path: str) -> Made:
 def _checked(made: api.Object, path: str) -> Made:
     if not isinstance(made, Made):
         raise InputError(ONLY_PODS_AND_JOBS, field=path, value=made.KIND, hint="write kind: Pod or kind: Job")
-    validation.check_quantities(made)
+    quantity_checks.check_quantities(made)
     if isinstance(made, api.Pod):
         check_annotations(made)
     return made
@@ -213,7 +213,7 @@ def _requesting(made: Made, requests: dict[str, str]) -> Made:
     resources = _replace(first.resources, requests={**first.resources.requests, **requests})
     containers = (_replace(first, resources=resources), *others)
     changed: api.Pod = _replace(made, spec=_replace(made.spec, containers=containers))
-    validation.check_quantities(changed)
+    quantity_checks.check_quantities(changed)
     return changed
 
 
@@ -224,5 +224,5 @@ def _job_requesting(job: api.Job, requests: dict[str, str]) -> api.Job:
     asked = {**resources, "requests": {**(resources.get("requests") or {}), **requests}}
     spec = {**template["spec"], "containers": [{**first, "resources": asked}, *others]}
     changed: api.Job = _replace(job, spec=_replace(job.spec, template={**template, "spec": spec}))
-    validation.check_quantities(changed)
+    quantity_checks.check_quantities(changed)
     return changed

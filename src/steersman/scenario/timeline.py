@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from steersman import api
-from steersman.api import codec, validation
+from steersman.api import codec, quantity_checks
 from steersman.controllers.load_curve import HINT as CURVE_HINT
 from steersman.controllers.load_curve import NOT_A_CURVE, parse_curve
 from steersman.errors import InputError
@@ -146,7 +146,7 @@ def _check_new_nodes(new: NewNodes, path: str, pools: Collection[str]) -> None:
         _check_pool(new.pool, f"{path}.pool", pools)
     else:
         try:
-            validation.check_quantities(codec.convert(new.template, api.Node))
+            quantity_checks.check_quantities(codec.convert(new.template, api.Node))
         except InputError as error:
             raise error.beneath(f"{path}.template") from error
 

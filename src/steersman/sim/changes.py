@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from steersman import api
-from steersman.api import codec, validation
+from steersman.api import codec, quantity_checks
 from steersman.embedded import Invalid, StatusError, Store
 from steersman.errors import InputError
 from steersman.sim.object_names import given_key
@@ -57,7 +57,7 @@ def patch(store: Store, kind: type[T], key: str, document: Mapping[str, Any]) ->
     """Writes the object with a JSON merge patch (RFC 7396) applied, status included; raises `StatusError` and `InputError`."""
     old = store.get(kind, key)
     patched = codec.convert(merged(codec.to_dict(old), document), kind)
-    validation.check_quantities(patched)
+    quantity_checks.check_quantities(patched)
     if isinstance(old, api.Pod) and isinstance(patched, api.Pod) and patched.spec != old.spec:
         raise Invalid(kind, key, POD_SPEC_STAYS)
     return store.replace(patched)

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from steersman import api
-from steersman.api import codec, label_syntax, validation
+from steersman.api import codec, label_syntax, quantity_checks
 from steersman.api.schemas import schema_of
 from steersman.api.text_files import DocumentKind, DocumentPart, errors_in_file
 from steersman.api.unknown_fields import unknown_fields
@@ -223,6 +223,6 @@ def _check_template(template: api.Node) -> None:
         hint = 'write at least cpu and memory, such as {cpu: "8", memory: 32Gi}'
         raise InputError("is empty: nothing fits on such a node", field="template.status.allocatable", hint=hint)
     try:
-        validation.check_quantities(template)
+        quantity_checks.check_quantities(template)
     except InputError as error:
         raise error.beneath("template") from error

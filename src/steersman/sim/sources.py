@@ -14,7 +14,7 @@ from os import PathLike, fspath
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from steersman import api
-from steersman.api import codec, manifests, timestamps, validation
+from steersman.api import codec, manifests, quantity_checks, timestamps
 from steersman.api.documents import SourcePlace
 from steersman.api.field_check import FieldCheck, Validation
 from steersman.embedded import in_creation_order
@@ -89,12 +89,12 @@ def _flat(source: object, custom: Collection[type[api.Object]], field_check: Fie
     if isinstance(source, (str, PathLike)):
         yield fspath(source)
     elif isinstance(source, api.Object):
-        validation.check_quantities(source)
+        quantity_checks.check_quantities(source)
         yield Given(source)
     elif isinstance(source, dict):
         obj = codec.convert_object(source, custom)
         field_check.check_document(source, f"{obj.KIND} {api.key(obj)}")
-        validation.check_quantities(obj)
+        quantity_checks.check_quantities(obj)
         yield Given(obj, document=source if isinstance(obj, api.Pod) and not obj.spec.node_name else None)
     elif isinstance(source, Iterable):
         for item in source:

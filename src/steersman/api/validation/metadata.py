@@ -8,27 +8,26 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from steersman.api import label_syntax
-from steersman.apiserver.field_problems import FieldProblem
-from steersman.apiserver.resources import Resource
-from steersman.embedded import Document
+from steersman.api.json_values import Document, group_kind
+from steersman.api.validation.field_errors import FieldError
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LABEL_NAMES: Final = frozenset({("", "namespaces"), ("", "services")})
-"""Resources whose names are DNS labels; most are subdomains."""
+_LABEL_NAMES: Final = frozenset({("", "Namespace"), ("", "Service")})
+"""Kinds whose names are DNS labels; most are subdomains."""
 _PATH_NAMES: Final = frozenset(
     {
-        ("rbac.authorization.k8s.io", "roles"),
-        ("rbac.authorization.k8s.io", "clusterroles"),
-        ("rbac.authorization.k8s.io", "rolebindings"),
-        ("rbac.authorization.k8s.io", "clusterrolebindings"),
-        ("", "events"),
-        ("events.k8s.io", "events"),
-        ("apiregistration.k8s.io", "apiservices"),
-        ("networking.k8s.io", "ipaddresses"),
+        ("rbac.authorization.k8s.io", "Role"),
+        ("rbac.authorization.k8s.io", "ClusterRole"),
+        ("rbac.authorization.k8s.io", "RoleBinding"),
+        ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+        ("", "Event"),
+        ("events.k8s.io", "Event"),
+        ("apiregistration.k8s.io", "APIService"),
+        ("networking.k8s.io", "IPAddress"),
     }
 )
-"""Resources whose names may be anything that can stand in a path."""
+"""Kinds whose names only have to be valid path segments."""
 SUBDOMAIN_RULE: Final = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
     "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
@@ -43,49 +42,49 @@ _LONGEST_LABEL: Final = 63
 _MOST_ANNOTATION_BYTES: Final = 256 * 1024
 
 
-def metadata_problems(resource: Resource, document: Document, old: Document | None) -> Iterator[FieldProblem]:
-    """The problems of the metadata of an object that is created, or that replaces `old`."""
+def validate_metadata(document: Document, old: Document | None) -> Iterator[FieldError]:
+    """Yield the errors in the metadata of an object that is created, or that replaces `old`."""
     metadata = document["metadata"]
     if old is None:
-        yield from _object_name_problems(resource, str(metadata.get("name") or ""))
+        yield from _validate_name(document, str(metadata.get("name") or ""))
     elif (uid := old["metadata"].get("uid")) != metadata.get("uid") and metadata.get("uid"):
-        yield FieldProblem.invalid("metadata.uid", metadata["uid"], f"field is immutable (is {uid})")
+        yield FieldError.invalid("metadata.uid", metadata["uid"], f"field is immutable (is {uid})")
     yield from label_problems(metadata.get("labels"), "metadata.labels")
     yield from _annotation_problems(metadata.get("annotations"))
 
 
-def _object_name_problems(resource: Resource, name: str) -> Iterator[FieldProblem]:
-    identity = (resource.group, resource.plural)
+def _validate_name(document: Document, name: str) -> Iterator[FieldError]:
+    identity = group_kind(document)
     if identity not in _PATH_NAMES:
         yield from name_problems(name, "metadata.name", is_label=identity in _LABEL_NAMES)
     elif name in (".", "..") or "/" in name or "%" in name:
-        yield FieldProblem.invalid("metadata.name", name, "may not be '.' or '..' and may not contain '/' or '%'")
+        yield FieldError.invalid("metadata.name", name, "may not be '.' or '..' and may not contain '/' or '%'")
 
 
-def name_problems(name: str, field: str, *, is_label: bool) -> Iterator[FieldProblem]:
+def name_problems(name: str, field: str, *, is_label: bool) -> Iterator[FieldError]:
     """The problems of a name that has to be a DNS label or subdomain."""
     pattern, longest, rule = _SUBDOMAIN, _LONGEST_SUBDOMAIN, SUBDOMAIN_RULE
     if is_label:
         pattern, longest, rule = _LABEL, _LONGEST_LABEL, LABEL_RULE
     if len(name) > longest:
-        yield FieldProblem.invalid(field, name, f"must be no more than {longest} bytes")
+        yield FieldError.invalid(field, name, f"must be no more than {longest} bytes")
     if not pattern.fullmatch(name):
-        yield FieldProblem.invalid(field, name, rule)
+        yield FieldError.invalid(field, name, rule)
 
 
-def label_problems(labels: Any, field: str) -> Iterator[FieldProblem]:
+def label_problems(labels: Any, field: str) -> Iterator[FieldError]:
     for key, value in labels.items() if isinstance(labels, dict) else ():
         for error in label_syntax.key_errors(key):
-            yield FieldProblem.invalid(field, key, error)
+            yield FieldError.invalid(field, key, error)
         for error in label_syntax.value_errors(str(value)):
-            yield FieldProblem.invalid(field, value, error)
+            yield FieldError.invalid(field, value, error)
 
 
-def _annotation_problems(annotations: Any) -> Iterator[FieldProblem]:
+def _annotation_problems(annotations: Any) -> Iterator[FieldError]:
     size = 0
     for key, value in annotations.items() if isinstance(annotations, dict) else ():
         size += len(str(key).encode()) + len(str(value or "").encode())
         for error in label_syntax.key_errors(str(key).lower()):
-            yield FieldProblem.invalid("metadata.annotations", key, error)
+            yield FieldError.invalid("metadata.annotations", key, error)
     if size > _MOST_ANNOTATION_BYTES:
-        yield FieldProblem.too_long("metadata.annotations", _MOST_ANNOTATION_BYTES)
+        yield FieldError.too_long("metadata.annotations", _MOST_ANNOTATION_BYTES)

@@ -7,17 +7,16 @@ Decoding comes before (`strict_decoding`), defaults may be filled in before or a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from steersman.api import codec, quantity
+from steersman.api.json_values import Document, elements, is_same, part
 from steersman.api.meta import LabelSelector
 from steersman.api.selectors import from_label_selector
-from steersman.apiserver.field_problems import FieldProblem
-from steersman.apiserver.object_names import label_problems, name_problems
-from steersman.apiserver.table_layouts import elements, part
-from steersman.apiserver.typed_documents import is_same
-from steersman.embedded.documents import Document
+from steersman.api.validation.field_errors import FieldError
+from steersman.api.validation.kind_rules import KindRules, Validate
+from steersman.api.validation.metadata import label_problems, name_problems
 from steersman.errors import InputError
 
 IMMUTABLE: Final = "field is immutable"
@@ -30,72 +29,57 @@ _STATEFUL_SET_FIELDS: Final = (
     "'minReadySeconds'"
 )
 
-Check = Callable[[Document], Iterator[FieldProblem]]
-UpdateCheck = Callable[[Document, Document], Iterator[FieldProblem]]
-
-
-def problems_of_built_in(document: Document, old: Document | None = None) -> list[FieldProblem]:
-    """The problems of an object that is created, or that replaces `old`."""
-    kind = str(document.get("kind", ""))
-    check = _CHECKS.get(kind)
-    problems = [] if check is None else list(check(document))
-    update_check = _UPDATE_CHECKS.get(kind)
-    if old is not None and update_check is not None:
-        problems += update_check(document, old)
-    return problems
-
-
 # -- pods and their templates --------------------------------------------------------------------------------------------
 
 
-def _pod(document: Document) -> Iterator[FieldProblem]:
+def _pod(document: Document) -> Iterator[FieldError]:
     yield from _pod_spec(part(document, "spec"), "spec")
 
 
-def _pod_spec(spec: Mapping[str, Any], path: str, claims: Iterable[str] = ()) -> Iterator[FieldProblem]:
+def _pod_spec(spec: Mapping[str, Any], path: str, claims: Iterable[str] = ()) -> Iterator[FieldError]:
     volumes = {*claims, *(str(volume.get("name")) for volume in elements(spec, "volumes"))}
     containers, init_containers = elements(spec, "containers"), elements(spec, "initContainers")
     if not containers:
-        yield FieldProblem.required(f"{path}.containers")
+        yield FieldError.required(f"{path}.containers")
     seen: set[str] = set()
     for name, listed in (("containers", containers), ("initContainers", init_containers)):
         for index, container in enumerate(listed):
             yield from _container(container, f"{path}.{name}[{index}]", volumes, seen)
 
 
-def _container(container: Mapping[str, Any], path: str, volumes: set[str], seen: set[str]) -> Iterator[FieldProblem]:
+def _container(container: Mapping[str, Any], path: str, volumes: set[str], seen: set[str]) -> Iterator[FieldError]:
     name = str(container.get("name") or "")
     if not name:
-        yield FieldProblem.required(f"{path}.name")
+        yield FieldError.required(f"{path}.name")
     else:
         yield from name_problems(name, f"{path}.name", is_label=True)
         if name in seen:
-            yield FieldProblem.duplicate(f"{path}.name", name)
+            yield FieldError.duplicate(f"{path}.name", name)
         seen.add(name)
     if not container.get("image"):
-        yield FieldProblem.required(f"{path}.image")
+        yield FieldError.required(f"{path}.image")
     for index, port in enumerate(elements(container, "ports")):
         yield from _port(port, f"{path}.ports[{index}]")
     for index, mount in enumerate(elements(container, "volumeMounts")):
         if str(mount.get("name")) not in volumes:
-            yield FieldProblem.not_found(f"{path}.volumeMounts[{index}].name", str(mount.get("name")))
+            yield FieldError.not_found(f"{path}.volumeMounts[{index}].name", str(mount.get("name")))
     yield from _resources(part(container, "resources"), f"{path}.resources")
 
 
-def _port(port: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
+def _port(port: Mapping[str, Any], path: str) -> Iterator[FieldError]:
     number = port.get("containerPort") or 0
     if not number:
-        yield FieldProblem.required(f"{path}.containerPort")
+        yield FieldError.required(f"{path}.containerPort")
     elif not 1 <= number <= 65535:
-        yield FieldProblem.invalid(f"{path}.containerPort", number, "must be between 1 and 65535, inclusive")
+        yield FieldError.invalid(f"{path}.containerPort", number, "must be between 1 and 65535, inclusive")
 
 
-def _resources(resources: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
+def _resources(resources: Mapping[str, Any], path: str) -> Iterator[FieldError]:
     limits = part(resources, "limits")
     for name, amount in part(resources, "requests").items():
         if name in limits and _is_more(amount, limits[name]):
             detail = f"must be less than or equal to {name} limit of {limits[name]}"
-            yield FieldProblem.invalid(f"{path}.requests", str(amount), detail)
+            yield FieldError.invalid(f"{path}.requests", str(amount), detail)
 
 
 def _is_more(left: Any, right: Any) -> bool:
@@ -108,35 +92,35 @@ def _is_more(left: Any, right: Any) -> bool:
 # -- workloads -----------------------------------------------------------------------------------------------------------
 
 
-def _workload(name: str) -> Check:
-    def check(document: Document) -> Iterator[FieldProblem]:
+def _workload(name: str) -> Validate:
+    def check(document: Document) -> Iterator[FieldError]:
         spec = part(document, "spec")
         yield from _not_negative(spec, "replicas")
         yield from _selector(spec, name)
         yield from _template(spec)
         if _restart_policy(spec) != "Always":
-            yield FieldProblem.not_supported("spec.template.spec.restartPolicy", _restart_policy(spec), ("Always",))
+            yield FieldError.not_supported("spec.template.spec.restartPolicy", _restart_policy(spec), ("Always",))
 
     return check
 
 
-def _not_negative(spec: Mapping[str, Any], *names: str) -> Iterator[FieldProblem]:
+def _not_negative(spec: Mapping[str, Any], *names: str) -> Iterator[FieldError]:
     for name in names:
         value = spec.get(name)
         if isinstance(value, int) and value < 0:
-            yield FieldProblem.invalid(f"spec.{name}", value, "must be greater than or equal to 0")
+            yield FieldError.invalid(f"spec.{name}", value, "must be greater than or equal to 0")
 
 
-def _selector(spec: Mapping[str, Any], name: str) -> Iterator[FieldProblem]:
+def _selector(spec: Mapping[str, Any], name: str) -> Iterator[FieldError]:
     selector = spec.get("selector")
     if selector is None:
-        yield FieldProblem.required("spec.selector")
+        yield FieldError.required("spec.selector")
     elif not selector.get("matchLabels") and not selector.get("matchExpressions"):
-        yield FieldProblem.invalid("spec.selector", selector, f"empty selector is invalid for {name}")
+        yield FieldError.invalid("spec.selector", selector, f"empty selector is invalid for {name}")
     elif not _selects(selector, part(spec, "template", "metadata", "labels")):
         labels = part(spec, "template", "metadata", "labels")
         detail = "`selector` does not match template `labels`"
-        yield FieldProblem.invalid("spec.template.metadata.labels", labels or None, detail)
+        yield FieldError.invalid("spec.template.metadata.labels", labels or None, detail)
 
 
 def _selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
@@ -146,7 +130,7 @@ def _selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
         return True
 
 
-def _template(spec: Mapping[str, Any]) -> Iterator[FieldProblem]:
+def _template(spec: Mapping[str, Any]) -> Iterator[FieldError]:
     template = part(spec, "template")
     yield from label_problems(part(template, "metadata").get("labels"), "spec.template.labels")
     claims = [str(part(claim, "metadata").get("name")) for claim in elements(spec, "volumeClaimTemplates")]
@@ -157,12 +141,12 @@ def _restart_policy(spec: Mapping[str, Any]) -> str:
     return str(part(spec, "template", "spec").get("restartPolicy") or "Always")
 
 
-def _job(document: Document) -> Iterator[FieldProblem]:
+def _job(document: Document) -> Iterator[FieldError]:
     spec = part(document, "spec")
     yield from _not_negative(spec, "parallelism", "completions", "backoffLimit", "activeDeadlineSeconds")
     yield from _template(spec)
     if _restart_policy(spec) not in ("OnFailure", "Never"):
-        yield FieldProblem.required("spec.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
+        yield FieldError.required("spec.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
 
 
 # -- updates -------------------------------------------------------------------------------------------------------------
@@ -177,37 +161,37 @@ def is_changed(new: Any, old: Any) -> bool:
     return not is_same(new, old)
 
 
-def _same_selector(document: Document, old: Document) -> Iterator[FieldProblem]:
+def _same_selector(document: Document, old: Document) -> Iterator[FieldError]:
     yield from _immutable(part(document, "spec"), part(old, "spec"), "selector", "spec.selector")
 
 
-def _immutable(new: Mapping[str, Any], old: Mapping[str, Any], name: str, field: str) -> Iterator[FieldProblem]:
+def _immutable(new: Mapping[str, Any], old: Mapping[str, Any], name: str, field: str) -> Iterator[FieldError]:
     if name in new and is_changed(new[name], old.get(name)):
-        yield FieldProblem.invalid(field, new[name], IMMUTABLE)
+        yield FieldError.invalid(field, new[name], IMMUTABLE)
 
 
-def _same_job(document: Document, old: Document) -> Iterator[FieldProblem]:
+def _same_job(document: Document, old: Document) -> Iterator[FieldError]:
     new_spec, old_spec = part(document, "spec"), part(old, "spec")
     for name in ("completions", "selector", "template", "completionMode"):
         yield from _immutable(new_spec, old_spec, name, f"spec.{name}")
 
 
-def _same_stateful_set(document: Document, old: Document) -> Iterator[FieldProblem]:
+def _same_stateful_set(document: Document, old: Document) -> Iterator[FieldError]:
     fixed = ("serviceName", "selector", "volumeClaimTemplates", "podManagementPolicy")
     new_spec, old_spec = part(document, "spec"), part(old, "spec")
     if any(name in new_spec and is_changed(new_spec[name], old_spec.get(name)) for name in fixed):
         detail = f"updates to statefulset spec for fields other than {_STATEFUL_SET_FIELDS} are forbidden"
-        yield FieldProblem.forbidden("spec", detail)
+        yield FieldError.forbidden("spec", detail)
 
 
-def _same_pod(document: Document, old: Document) -> Iterator[FieldProblem]:
+def _same_pod(document: Document, old: Document) -> Iterator[FieldError]:
     new_spec, old_spec = part(document, "spec"), part(old, "spec")
     for name in ("containers", "initContainers"):
         if name in new_spec and len(elements(new_spec, name)) != len(elements(old_spec, name)):
-            yield FieldProblem.forbidden(f"spec.{name}", "pod updates may not add or remove containers")
+            yield FieldError.forbidden(f"spec.{name}", "pod updates may not add or remove containers")
             return
     if is_changed(_fixed_pod_spec(new_spec), _fixed_pod_spec(old_spec)):
-        yield FieldProblem.forbidden("spec", f"pod updates may not change fields other than {_POD_FIELDS}")
+        yield FieldError.forbidden("spec", f"pod updates may not change fields other than {_POD_FIELDS}")
 
 
 def _fixed_pod_spec(spec: Mapping[str, Any]) -> Document:
@@ -232,37 +216,29 @@ def _without(value: Mapping[str, Any], name: str) -> Document:
     return {key: member for key, member in value.items() if key != name}
 
 
-def _same_priority(document: Document, old: Document) -> Iterator[FieldProblem]:
+def _same_priority(document: Document, old: Document) -> Iterator[FieldError]:
     if document.get("value", 0) != old.get("value", 0):
-        yield FieldProblem.forbidden("value", "may not be changed in an update.")
+        yield FieldError.forbidden("value", "may not be changed in an update.")
     yield from _immutable(document, old, "preemptionPolicy", "preemptionPolicy")
 
 
-def _same_configuration(document: Document, old: Document) -> Iterator[FieldProblem]:
+def _same_configuration(document: Document, old: Document) -> Iterator[FieldError]:
     if old.get("immutable"):
         for name in ("data", "binaryData"):
             if not is_same(document.get(name) or {}, old.get(name) or {}):
-                yield FieldProblem.forbidden(name, "field is immutable when `immutable` is set")
+                yield FieldError.forbidden(name, "field is immutable when `immutable` is set")
     if document.get("kind") == "Secret":
         yield from _immutable(document, old, "type", "type")
 
 
-_CHECKS: Final[Mapping[str, Check]] = {
-    "Pod": _pod,
-    "Deployment": _workload("deployment"),
-    "ReplicaSet": _workload("replicaset"),
-    "StatefulSet": _workload("statefulset"),
-    "DaemonSet": _workload("daemonset"),
-    "Job": _job,
-}
-_UPDATE_CHECKS: Final[Mapping[str, UpdateCheck]] = {
-    "Pod": _same_pod,
-    "Deployment": _same_selector,
-    "ReplicaSet": _same_selector,
-    "DaemonSet": _same_selector,
-    "StatefulSet": _same_stateful_set,
-    "Job": _same_job,
-    "PriorityClass": _same_priority,
-    "ConfigMap": _same_configuration,
-    "Secret": _same_configuration,
+RULES: Final[Mapping[tuple[str, str], KindRules]] = {
+    ("", "Pod"): KindRules(_pod, _same_pod),
+    ("", "ConfigMap"): KindRules(validate_update=_same_configuration),
+    ("", "Secret"): KindRules(validate_update=_same_configuration),
+    ("apps", "Deployment"): KindRules(_workload("deployment"), _same_selector),
+    ("apps", "ReplicaSet"): KindRules(_workload("replicaset"), _same_selector),
+    ("apps", "StatefulSet"): KindRules(_workload("statefulset"), _same_stateful_set),
+    ("apps", "DaemonSet"): KindRules(_workload("daemonset"), _same_selector),
+    ("batch", "Job"): KindRules(_job, _same_job),
+    ("scheduling.k8s.io", "PriorityClass"): KindRules(validate_update=_same_priority),
 }
