@@ -16,7 +16,7 @@ EXIT_CODES = (
     ("1", "the answer is no: differences, pods that failed, checks that failed, a lease that was lost"),
     ("2", "the input or the command line cannot be used; one line on standard error says what and where"),
     ("3", "Steersman itself is at fault; `steersman --debug …` shows where. Of `explain`: a pod is pending"),
-    ("4", "a simulation did not come to rest; what it got to is printed"),
+    ("4", "a simulation was stopped: pods are retried without end at one moment"),
     ("5", "of `explain`: Steersman itself is at fault"),
 )
 

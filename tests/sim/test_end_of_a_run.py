@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from tests.sim.clusters import a_pod, nodes, pods
 
-from steersman.framework import FilterPlugin, NodeInfo, PermitHandle, PodInfo
+from steersman.framework import FilterPlugin, NodeInfo, PermitHandle, PermitPlugin, PermitResult, PodInfo, Status
+from steersman.framework.status import Code
 from steersman.kubelets import RUN_SECONDS
 from steersman.sim import Simulation
 
@@ -97,3 +98,34 @@ def test_a_simulation_that_stands_still_ends_with_what_it_has() -> None:
     result = Simulation.load(nodes("n1"), pods(1), plugins=[ActivatesEachOther]).run(until=60)
     assert "pod default/pod-0 was tried 1001 times at one moment" in result.stopped
     assert result.summary.seconds == 0.0
+
+
+class AdmitsLate(PermitPlugin):
+    """Lets `late` time out at Permit 1,200 times before it admits the pod."""
+
+    name = "AdmitsLate"
+    refusals = 0
+
+    def permit(self, pod: PodInfo, node_name: str) -> PermitResult:
+        if pod.name == "late" and AdmitsLate.refusals < 1200:
+            AdmitsLate.refusals += 1
+            return PermitResult(Status(Code.WAIT), timeout_seconds=20.0)
+        return PermitResult(Status(Code.SUCCESS))
+
+
+def test_a_pod_may_be_retried_a_thousand_times_while_a_job_is_running() -> None:
+    AdmitsLate.refusals = 0
+    job = a_pod("job", cpu="1").annotation(RUN_SECONDS, "86400").obj()
+    result = Simulation.load(nodes("n1"), job, a_pod("late", cpu="1").obj(), plugins=[AdmitsLate]).run()
+    assert not result.stopped
+    assert result.placements["default/late"].attempts == 1201
+    assert result.summary.seconds == 86400.0
+
+
+def test_a_run_ends_after_an_hour_in_which_pods_are_only_retried() -> None:
+    AdmitsLate.refusals = 0
+    result = Simulation.load(nodes("n1"), a_pod("late", cpu="1").obj(), plugins=[AdmitsLate]).run()
+    assert not result.stopped
+    assert list(result.pending) == ["default/late"]
+    assert 3600 <= result.summary.seconds < 3700
+    assert any("without progress" in note and "default/late" in note for note in result.notes)

@@ -2,8 +2,8 @@
 """Manifests and dumps → typed objects: files, directories and standard input, in YAML or JSON, single objects or lists.
 
 The way in for everything that a user has on disk: `simulate` and `Simulation.load`. What a file contains is found by
-`documents`, decoded by `codec` and checked by `field_check` and `quantity_checks`. JSON is about fifty times as fast as YAML; files
-may be compressed with gzip.
+`documents`, decoded by `codec` and checked by `field_check` and `quantity_checks`. JSON is about fifty times as fast as
+YAML; files may be compressed with gzip.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 NO: Final = 1
 """Exit code of a run that ended with pods that failed, or that were not to be pending."""
 STOPPED: Final = 4
-"""Exit code of a simulation that did not come to rest; what it got to is printed all the same."""
+"""Exit code of a simulation that was stopped: a pod is retried without end and without time passing."""
 
 
 @click.command()
@@ -111,8 +111,9 @@ def simulate(**given: Any) -> None:
     those that they own already count. The same input and seed give the same output.
 
     Exits with 1 if a pod failed because something is broken, or is pending and --fail-on-pending; with 4 if the simulation
-    did not come to rest, as when pods keep waking each other: what it got to is printed, and --until sets an end. A scenario
-    that expects something which does not come true exits with 1 as well.
+    was stopped because pods are retried without end at one moment. A run without --until ends when nothing changes any
+    more, or after an hour in which pods were only retried. A scenario that expects something which does not come true exits
+    with 1 as well.
     """
     if given["fixes"] and not given["explain"]:
         raise click.UsageError("--fixes is for --explain.")
@@ -156,6 +157,8 @@ def _simulate_cluster(given: Given) -> None:
         explanations = _explained(simulation, result, given, unrun)
     for note in result.notes:
         say_note(note)
+    if result.stopped and given["output"] == "table":
+        _conclude(result, given["fail_on_pending"])
     _print(result, explanations, given["output"], None if given["all_nodes"] else MOST_NODES)
     if page is not None:
         write_page(page.text(), report_file)

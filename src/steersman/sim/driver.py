@@ -6,7 +6,7 @@
 
 The loop is synchronous; an event loop appears only when a binding cycle has to wait (see `tasks`). Without a deadline the
 simulation ends when nothing would change any more: no pod to pop, no task, no timer, and no pod that failed with an error
-and deserves another try.
+and deserves another try. It also ends after `NO_PROGRESS_SECONDS` in which pods were retried and nothing else happened.
 """
 
 from __future__ import annotations
@@ -36,8 +36,18 @@ from steersman.sim.writer import EmbeddedWriter
 
 MOST_ERRORS: Final = 3
 """A pod that fails with errors is tried so often before the simulation may end without it."""
-MOST_ATTEMPTS: Final = 1000
-"""A pod that is tried more often without a deadline, or at one moment, ends the simulation: pods keep waking each other."""
+MAX_ATTEMPTS_AT_ONCE: Final = 1000
+"""A pod that is tried more often without time passing ends the simulation with an error."""
+NO_PROGRESS_SECONDS: Final = 3600.0
+"""A run without a deadline ends after this much virtual time without any change other than failed attempts."""
+NO_PROGRESS_ATTEMPTS: Final = 20
+"""At least this many attempts failed in that time: a single binding may wait for an hour."""
+NO_PROGRESS_SECONDS_WITH_TIMERS: Final = 30 * 86_400.0
+"""The same while timers are pending: a job may still run for days before it makes room."""
+NO_PROGRESS: Final = (
+    "ended after {} without progress: pods are retried again and again, and nothing else changes (last tried: {}); "
+    "--until sets another end"
+)
 STANDS_STILL: Final = "time stands still: pod {} was tried {} times at one moment; does a plugin activate it each time?"
 EXTENDERS_DECIDE: Final = "with extenders, decisions cannot be looked at before they are made: use step()"
 MOST_TOGETHER: Final = 64
@@ -76,6 +86,12 @@ class Driver:
         self.drains: dict[str, NodeDrain] = {}
         self.sampler = SeriesSampler(self.scheduler, self.writer)
         self._is_refreshed = False
+        #: The cluster version without the scheduler's own status patches; since when, and after how many decisions, it is
+        #: unchanged.
+        self._progress = (0, self._start, 0)
+        #: Why the last run ended although pods were still being retried; empty if it came to rest.
+        self.no_progress = ""
+        self._last_failed = ""
         #: Whether a run is under way.
         self.is_running = False
         feed(store, self.scheduler.ingest, self.scheduler.watched_kinds)
@@ -134,6 +150,7 @@ class Driver:
         self.refresh_plugins_once()
         keep_freed_memory()
         self.is_running = True
+        self.no_progress = ""
         try:
             with frozen_heap():
                 self._go_on(deadline, on_decision, stops_at_rest)
@@ -141,15 +158,30 @@ class Driver:
             self.is_running = False
 
     def _go_on(self, deadline: float | None, on_decision: OnDecision | None, stops_at_rest: bool) -> None:
-        self._decide_all(deadline, on_decision)
+        self._decide_all(on_decision)
         while not self._is_over(deadline) and not (stops_at_rest and self._is_over(None)):
             self._pass_time(self._next_moment(deadline))
-            self._decide_all(deadline, on_decision)
+            self._decide_all(on_decision)
+            if deadline is None and self._lacks_progress():
+                return
+
+    def _lacks_progress(self) -> bool:
+        """Return whether nothing but failed attempts happened for so long that the run should end."""
+        version, since, decisions = self._progress
+        now, current = self._clock.monotonic(), self._store.version - self.writer.status_patches
+        if current != version:
+            self._progress = (current, now, self.decisions)
+            return False
+        limit = NO_PROGRESS_SECONDS_WITH_TIMERS if self._timers else NO_PROGRESS_SECONDS
+        if now - since < limit or self.decisions - decisions < NO_PROGRESS_ATTEMPTS:
+            return False
+        self.no_progress = NO_PROGRESS.format(f"{(now - since) / 3600:.3g} h", self._last_failed)
+        return True
 
     def decide_ready(self) -> None:
         """Tries the pods in activeQ; no time passes."""
         self.refresh_plugins_once()
-        self._decide_all(None, None)
+        self._decide_all(None)
 
     def schedule_now(self) -> None:
         """Tries all pods that wait, those included that were found unschedulable or wait their backoff out; no time passes."""
@@ -158,7 +190,7 @@ class Driver:
         contents = queue.contents()
         waiting = (*contents.unschedulable, *contents.backoff, *contents.error_backoff)
         queue.activate([queued.pod for queued in waiting])
-        self._decide_all(None, None)
+        self._decide_all(None)
 
     def decide_on(self, pod: PodInfo) -> Decision:
         """The decision on a pod that nobody takes from the queue, with extenders where they are asked. Nothing is carried out;
@@ -205,7 +237,7 @@ class Driver:
     def decide_now(self, on_decision: OnDecision | None = None) -> None:
         """Schedules everything that can be decided at this moment; no time passes. `SimulationError` if that does not end."""
         self.refresh_plugins_once()
-        self._decide_all(None, on_decision)
+        self._decide_all(on_decision)
 
     def settle(self) -> None:
         """Lets kubelets and controllers do what is due at this moment; nothing is scheduled, and no time passes."""
@@ -245,7 +277,7 @@ class Driver:
             self._tasks.run_ready()
         return decisions
 
-    def _decide_all(self, deadline: float | None, on_decision: OnDecision | None) -> None:
+    def _decide_all(self, on_decision: OnDecision | None) -> None:
         """Everything that can be decided at this moment."""
         failures, before = self.writer.failures, dict[str, int]()
         while decisions := self._decide_some():
@@ -255,10 +287,9 @@ class Driver:
                 attempts = failures.get(decision.pod.uid) if failures else None
                 if attempts is None:
                     continue
-                if deadline is None and attempts.count > MOST_ATTEMPTS:
-                    raise SimulationError(_restless(decision.pod.key, attempts.count))
+                self._last_failed = decision.pod.key
                 at_once = attempts.count - before.setdefault(decision.pod.uid, attempts.count)
-                if at_once > MOST_ATTEMPTS:
+                if at_once > MAX_ATTEMPTS_AT_ONCE:
                     raise SimulationError(STANDS_STILL.format(decision.pod.key, at_once))
 
     def _is_over(self, deadline: float | None) -> bool:
@@ -296,10 +327,3 @@ class Driver:
         self._timers.run_due(self._clock.monotonic())
         self.scheduler.queue.flush_backoff()
         self.scheduler.queue.flush_unschedulable()
-
-
-def _restless(pod: str, attempts: int) -> str:
-    return (
-        f"the simulation does not come to rest: pod {pod} was tried {attempts} times; limit the virtual time, for "
-        "example to ten minutes: --until 10m, or run(until=600)"
-    )

@@ -78,6 +78,8 @@ def _placements(simulation: Simulation) -> dict[str, Placement]:
 def _notes(simulation: Simulation) -> Iterator[str]:
     options, intake, driver = simulation._options, simulation._intake, simulation._driver
     yield from intake.notes
+    if driver.no_progress:
+        yield driver.no_progress
     yield from notes.refused_objects(intake.refusals)
     yield from notes.missing_nodes(simulation.cluster)
     yield from notes.stranded_pods(simulation.cluster, driver.writer.placed_at)

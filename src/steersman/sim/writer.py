@@ -67,6 +67,8 @@ class EmbeddedWriter:
         self.waits = array("d")
         self._created_text, self._created = "", 0.0
         self.failures: dict[str, FailedAttempts] = {}
+        #: How many cluster versions are status patches of failed attempts.
+        self.status_patches = 0
         #: By key, in the order of time; pods that were preempted, whether they are still there or gone.
         self.preemptions: dict[str, Preemption] = {}
 
@@ -149,12 +151,14 @@ class EmbeddedWriter:
 
     def _patch(self, pod: api.Pod, condition: api.Condition | None, nominated_node_name: str | None) -> bool:
         """False when the pod is gone, or another one has its name."""
+        version = self._store.version
         try:
             self._pods.patch_status(
                 api.key(pod), condition=condition, nominated_node_name=nominated_node_name, uid=pod.metadata.uid
             )
         except (NotFound, Conflict):
             return False
+        self.status_patches += self._store.version - version
         return True
 
 
