@@ -6,6 +6,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 BUNDLES := $(or $(wildcard ../shared/golden/*.jsonl.gz),$(wildcard tests/golden/*.jsonl.gz))
+RECORDED := $(or $(wildcard ../shared/validation/*.jsonl.gz),$(wildcard tests/golden/validation/*.jsonl.gz))
 # FILES=… runs some of them.
 FILES ?= $(BUNDLES)
 
@@ -27,7 +28,7 @@ NOTEBOOK_STAMP := $(NOTEBOOK)/.installed
 NODE := .venv-node
 
 # The web page: built by Node, which comes from the machine or into .venv-node.
-PAGE := src/steersman/web/page/index.html
+PAGE := src/steersman/sandbox/web/page/index.html
 PAGE_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' 2>/dev/null)
 
 RAY := .venv-ray
@@ -36,11 +37,11 @@ RAY_STAMP := $(RAY)/.installed
 MCP := .venv-mcp
 MCP_STAMP := $(MCP)/.installed
 
-.PHONY: run test properties check fixes-check docs web web-check web-pictures bench bench-sandbox bench-web report-picture race shadow-check conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
+.PHONY: run test properties check fixes-check docs web web-check web-pictures bench bench-sandbox bench-web report-picture race shadow-check conformance validation e2e upstream-e2e sandbox-conformance chaos matrix lowest lock sbom release spdx figures install clean
 
 install: $(STAMP)
 
-$(STAMP): pyproject.toml requirements/dev.lock scripts/install.sh
+$(STAMP): pyproject.toml requirements/dev.lock scripts/install.sh scripts/protobuf_fields.py
 	sh scripts/install.sh $(VENV)
 	@touch $(STAMP)
 
@@ -75,9 +76,10 @@ $(MCP_STAMP): requirements/mcp.lock scripts/locked_tools.sh
 run: $(STAMP)
 	$(VENV)/bin/steersman simulate -f examples/quickstart/cluster.yaml -f examples/quickstart/pods.yaml --seed 1
 
-# A worker per core; one that is done takes tests over from another.
+# A worker per core; one that is done takes tests over from another. TESTS="tests/api tests/client" runs a part.
 test: $(STAMP)
-	$(PY) -m pytest -n auto --dist worksteal
+	@echo "test: all tests, or TESTS=\"tests/queue tests/cli\"; about five minutes on two cores, with a percentage at the end of each line"
+	$(PY) -m pytest -n auto --dist worksteal $(TESTS)
 
 # Property tests alone, each with so many times the examples of `make test`: make properties EXAMPLES=20 looks for longer.
 properties: $(STAMP)
@@ -142,6 +144,10 @@ bench-sandbox: $(STAMP)
 conformance: $(STAMP)
 	$(VENV)/bin/steersman conformance $(FILES)
 
+# Recorded answers of kube-apiserver v1.36.4 to right and wrong objects, against those of the sandbox's API server.
+validation: $(STAMP)
+	$(PY) -m tests.validation.recorded_answers $(RECORDED)
+
 e2e: $(STAMP) $(PAGE) $(CLIENTS_STAMP) $(BROWSER_STAMP) $(NOTEBOOK_STAMP) $(RAY_STAMP) $(MCP_STAMP)
 	@CLIENTS_PYTHON=$(CURDIR)/$(CLIENTS)/bin/python BROWSER_PYTHON=$(CURDIR)/$(BROWSER)/bin/python \
 		NOTEBOOK_PYTHON=$(CURDIR)/$(NOTEBOOK)/bin/python RAY_PYTHON=$(CURDIR)/$(RAY)/bin/python \
@@ -152,6 +158,11 @@ e2e: $(STAMP) $(PAGE) $(CLIENTS_STAMP) $(BROWSER_STAMP) $(NOTEBOOK_STAMP) $(RAY_
 upstream-e2e: $(STAMP)
 	KUBEBUILDER_ASSETS=$$(sh scripts/control_plane/build.sh etcd kube-apiserver kube-scheduler kube-controller-manager e2e.test) \
 		$(PY) -m tests.upstream $(UPSTREAM)
+
+# Upstream's conformance specs on a sandbox: make sandbox-conformance UPSTREAM="--group sig-apps --focus ReplicaSet"
+sandbox-conformance: $(STAMP)
+	KUBEBUILDER_ASSETS=$$(sh scripts/control_plane/build.sh etcd kube-apiserver kube-scheduler kubectl e2e.test) \
+		$(PY) -m tests.upstream --sandbox $(UPSTREAM)
 
 # Random faults over two replicas on a real control plane: make chaos MINUTES=30 SEED=7 CHAOS="--scheduler steersman"
 chaos: $(STAMP)
@@ -185,5 +196,8 @@ release: $(STAMP) $(TOOLS_STAMP)
 spdx: $(STAMP)
 	$(PY) -m scripts.spdx $(SPDX)
 
+figures: $(STAMP)
+	$(PY) -m scripts.structure_figures $(BEFORE)
+
 clean:
-	rm -rf $(VENV) $(VENV)-[0-9]* $(VENV)-lowest $(TOOLS) $(DOCS) $(CLIENTS) $(BROWSER) $(NOTEBOOK) $(RAY) $(MCP) $(NODE) web/node_modules src/steersman/web/page dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-[0-9]* $(VENV)-lowest $(TOOLS) $(DOCS) $(CLIENTS) $(BROWSER) $(NOTEBOOK) $(RAY) $(MCP) $(NODE) web/node_modules src/steersman/sandbox/web/page dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 
 class MadeFiles(BuildHookInterface):
@@ -29,3 +31,18 @@ class MadeFiles(BuildHookInterface):
             self.app.display_warning(problem)
         else:
             build_data["artifacts"].append(files)
+
+
+class PackageDescription(MetadataHookInterface):
+    """Fills in the description and the project URLs; the address of the repository comes from the environment."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        sys.path.insert(0, self.root)
+        try:
+            from scripts.package_description import REPOSITORY, package_description, project_urls
+        finally:
+            sys.path.remove(self.root)
+        repository, version = os.environ.get(REPOSITORY, "").rstrip("/"), metadata["version"]
+        text = package_description(Path(self.root, "README.md").read_text(encoding="utf-8"), repository, version)
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
+        metadata["urls"] = project_urls(repository, version)

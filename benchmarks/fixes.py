@@ -22,8 +22,8 @@ from typing import NamedTuple
 from tests.fixes.documents import Document, object_metadata
 from tests.fixes.pending_pods import OBSTACLES, POD, pending_because
 
-from steersman.sim import Simulation
-from steersman.why import Asked, PodExplanation, explain_pod
+from steersman.explain import ExplainOptions, PodExplanation, explain_pod
+from steersman.simulation import Simulation
 
 NODES = 5_000
 PODS = 30_000
@@ -100,10 +100,10 @@ def asked(loaded: Simulation, pod: str) -> Question:
     """The question about one pod, of a cluster that was loaded."""
     gc.collect()
     cpu, wall = time.process_time(), time.perf_counter()
-    loaded.look_at(pod)
+    loaded.prepare_forks(pod)
     with loaded.fork() as simulation:
         simulation.run()
-        answer = explain_pod(simulation, pod, Asked(loaded=loaded))
+        answer = explain_pod(simulation, pod, ExplainOptions(loaded=loaded))
     return Question(answer, time.process_time() - cpu, time.perf_counter() - wall)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from steersman import api
-from steersman.sim import Simulation
+from steersman.simulation import Simulation
 from steersman.testing import make_node, make_pod
 
 NODES = 5_000

@@ -10,9 +10,9 @@ from typing import Final
 from benchmarks.hot_path import AcceptingWriter, microseconds_per_pod, no_task
 from benchmarks.populations import WORKLOADS, MakePod, make_nodes
 from steersman import api
-from steersman.assembly import Scheduler
-from steersman.clock import ManualClock
-from steersman.rng import SeededRng
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
+from steersman.scheduler.assembly import Scheduler
 from steersman.testing import make_pod
 
 NODES: Final = (1_000, 15_000)

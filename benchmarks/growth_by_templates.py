@@ -27,11 +27,12 @@ from benchmarks.changing_templates import COMMON_OBJECTS, KINDS, MakeVariant, Va
 from benchmarks.hot_path import AcceptingWriter, no_task
 from benchmarks.populations import make_nodes
 from steersman import api
-from steersman.assembly import Failure, Scheduler
-from steersman.clock import ManualClock
-from steersman.cycle.commit import assigned
-from steersman.host.memory import keep_freed_memory
-from steersman.rng import SeededRng
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
+from steersman.framework import Failure
+from steersman.scheduler.assembly import Scheduler
+from steersman.scheduler.cycle.commit import assigned
+from steersman.scheduler.host.memory import keep_freed_memory
 from steersman.testing import make_pod
 
 SAMPLES: Final = 40

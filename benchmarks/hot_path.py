@@ -15,12 +15,13 @@ from typing import Any
 
 from benchmarks.populations import WORKLOADS, make_nodes
 from steersman import api
-from steersman.assembly import Failure, Scheduler
-from steersman.clock import ManualClock
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
+from steersman.framework import Failure
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
-from steersman.host.memory import keep_freed_memory
-from steersman.rng import SeededRng
+from steersman.scheduler.assembly import Scheduler
+from steersman.scheduler.host.memory import keep_freed_memory
 
 NODE_COUNTS = (1000, 5000, 15000)
 WARM_UP = 200

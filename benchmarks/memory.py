@@ -8,9 +8,9 @@ import resource
 from benchmarks.hot_path import AcceptingWriter, no_task
 from benchmarks.populations import make_nodes
 from steersman.api import Pod, codec
-from steersman.assembly import Scheduler
-from steersman.clock import ManualClock
-from steersman.rng import SeededRng
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
+from steersman.scheduler.assembly import Scheduler
 from steersman.testing import make_pod
 
 NODES = 15_000

@@ -21,14 +21,11 @@ from dataclasses import dataclass
 from benchmarks.hot_path import AcceptingWriter, no_task
 from benchmarks.populations import make_nodes
 from steersman import api
-from steersman.app.control_thread import ControlThread, SchedulingLoopPort
-from steersman.app.process import new_event_loop
-from steersman.assembly import Scheduler, SchedulerOptions
-from steersman.client import Connection, http_transport
-from steersman.clock import RealClock
-from steersman.observe import AttemptMetrics, DecisionLog, Exposition, Metrics
-from steersman.rng import SeededRng
-from steersman.serving import (
+from steersman.base.clock import RealClock
+from steersman.base.rng import SeededRng
+from steersman.kube.client import Connection, http_transport
+from steersman.kube.observe import AttemptMetrics, DecisionLog, Exposition, Metrics
+from steersman.kube.serving import (
     AccessControl,
     ApiReviews,
     Endpoints,
@@ -40,6 +37,9 @@ from steersman.serving import (
     scheduler_endpoints,
     self_signed,
 )
+from steersman.run.app.control_thread import ControlThread, SchedulingLoopPort
+from steersman.run.app.process import new_event_loop
+from steersman.scheduler.assembly import Scheduler, SchedulerOptions
 from steersman.testing import make_pod
 
 NODES, PODS, PENDING = 5_000, 50_000, 5_000

@@ -18,13 +18,13 @@ from unittest import mock
 
 from benchmarks.hot_path import AcceptingWriter
 from steersman import Simulation, api, config
-from steersman.assembly import Scheduler, SchedulerOptions
-from steersman.clock import ManualClock
-from steersman.cycle.decision import Scheduled, Unschedulable
-from steersman.host.memory import keep_freed_memory
-from steersman.preemption import DefaultPreemption, FullSearch
-from steersman.preemption.column_dry_run import ColumnDryRun
-from steersman.rng import SeededRng
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
+from steersman.scheduler.assembly import Scheduler, SchedulerOptions
+from steersman.scheduler.cycle.decision import Scheduled, Unschedulable
+from steersman.scheduler.host.memory import keep_freed_memory
+from steersman.scheduler.preemption import DefaultPreemption, FullSearch
+from steersman.scheduler.preemption.column_dry_run import ColumnDryRun
 from steersman.testing import PodBuilder, make_node, make_pod
 
 #: Nodes, and what the prototype took to choose the victims (ms).

@@ -15,7 +15,7 @@ import time
 from collections import defaultdict
 from typing import Any, NamedTuple
 
-from steersman.sweep import run
+from steersman.simulation.sweep import run
 
 ROUNDS = 3
 SEEDS = 50
@@ -63,7 +63,9 @@ def measure(document: dict[str, Any], workers: int) -> Measured:
 def import_seconds() -> float:
     """CPU time of a process that imports what workers need."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", "import steersman.sim.processes, steersman.sweep"], check=True)
+    subprocess.run(
+        [sys.executable, "-c", "import steersman.simulation.processes, steersman.simulation.sweep"], check=True
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

@@ -18,7 +18,7 @@ import time
 from typing import Final
 
 from steersman import api
-from steersman.embedded.documents import document_of, typed
+from steersman.cluster.store.documents import document_of, typed
 from steersman.sandbox import Sandbox, SandboxOptions, running_sandbox
 
 CLIENTS: Final = 10

@@ -10,15 +10,9 @@ from typing import NamedTuple
 import click
 
 from steersman.cli import main
+from steersman.cli.exit_codes import ExitCode
 
-EXIT_CODES = (
-    ("0", "all is well"),
-    ("1", "the answer is no: differences, pods that failed, checks that failed, a lease that was lost"),
-    ("2", "the input or the command line cannot be used; one line on standard error says what and where"),
-    ("3", "Steersman itself is at fault; `steersman --debug …` shows where. Of `explain`: a pod is pending"),
-    ("4", "a simulation was stopped: pods are retried without end at one moment"),
-    ("5", "of `explain`: Steersman itself is at fault"),
-)
+EXIT_CODES = tuple((str(int(code)), code.meaning) for code in ExitCode)
 
 
 class OptionEntry(NamedTuple):

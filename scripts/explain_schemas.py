@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 from scripts.lockfile import ROOT
-from steersman.why import list_schema, schema
+from steersman.explain import list_schema, schema
 
-FOLDER = Path(ROOT) / "src" / "steersman" / "why" / "schemas"
+FOLDER = Path(ROOT) / "src" / "steersman" / "explain" / "schemas"
 
 
 def texts() -> dict[str, str]:

@@ -11,17 +11,21 @@ python=${PYTHON:-python3}
     echo "install: Steersman needs Python 3.11 or newer; $("$python" --version) found. Set PYTHON to another interpreter." >&2
     exit 1
 }
+echo "install: $(grep -c '==' requirements/dev.lock) packages of requirements/dev.lock, and Steersman, go into $venv; once, a minute or more"
 # Without isolation, Steersman is built by the hatchling of the lock and not by whichever is newest.
 if command -v uv >/dev/null 2>&1; then
     [ -x "$venv/bin/python" ] || uv venv --quiet --python "$python" "$venv"
-    attempt uv pip install --quiet --python "$venv/bin/python" --require-hashes -r requirements/dev.lock
-    attempt uv pip install --quiet --python "$venv/bin/python" --no-deps --no-build-isolation -e .
+    attempt uv pip install --python "$venv/bin/python" --require-hashes -r requirements/dev.lock
+    echo "install: Steersman itself"
+    attempt uv pip install --python "$venv/bin/python" --no-deps --no-build-isolation -e .
 else
     [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
-    set -- "$venv/bin/python" -m pip --disable-pip-version-check install --quiet --no-compile
+    set -- "$venv/bin/python" -m pip --disable-pip-version-check install --no-compile
     attempt "$@" --require-hashes -r requirements/dev.lock
+    echo "install: Steersman itself"
     attempt "$@" --no-deps --no-build-isolation -e .
 fi
 # Byte code is written once, also where PYTHONDONTWRITEBYTECODE is set: without it every start compiles four hundred modules, which takes
 # longer than all else that a start does. On all cores, and of what is imported: pip would take as long for Plotly, which is only read.
+echo "install: compiling modules"
 "$venv/bin/python" -m compileall -q -j 0 -x '/(plotly|tests?|pip|setuptools|mypyc)/' src "$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"

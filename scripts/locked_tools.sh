@@ -6,5 +6,6 @@ set -eu
 venv=$1
 lock=$2
 . "$(dirname "$0")/retry.sh"
+echo "install: $(grep -c '==' "$lock") packages of $lock go into $venv; once"
 [ -x "$venv/bin/python" ] || "${PYTHON:-python3}" -m venv "$venv"
-attempt "$venv/bin/python" -m pip --disable-pip-version-check install --quiet --require-hashes -r "$lock"
+attempt "$venv/bin/python" -m pip --disable-pip-version-check install --require-hashes -r "$lock"

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes `src/steersman/apiserver/protobuf_fields.json`: the numbers, names and types of the fields of Kubernetes' messages.
+"""Makes `src/steersman/cluster/apiserver/protobuf_fields.json`: the fields of Kubernetes' messages.
 
     python -m scripts.protobuf_fields
 
 Called by `hatch_build.py` whenever the package is built or installed from a checkout; the file is in the wheel and not in git.
 Numbers and types come from the `generated.proto` files of Kubernetes' Go modules, which `go mod download` fetches, the names in
-JSON from the tags in their `types.go`. Only the versions that the sandbox serves are taken. `apiserver.protobuf` says how the
-table is read, and what happens without it.
+JSON from the tags in their `types.go`. Only the versions that the sandbox serves are taken. `apiserver.protobuf_table` says how
+the table is read, and what happens without it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-TARGET: Final = Path("src/steersman/apiserver/protobuf_fields.json")
+TARGET: Final = Path("src/steersman/cluster/apiserver/protobuf_fields.json")
 VERSION: Final = "v0.36.4"
+FORMAT: Final = 2
+"""Format of the table; `steersman.cluster.apiserver.protobuf_table` reads no other one."""
 TRIES: Final = 4
 MODULES: Final = {
     "api": "*/v[12]",
@@ -39,12 +41,16 @@ _TAGGED: Final = re.compile(r"^\s*(?:\w+\s+)?([*\[\]\w.]+)\s+`json:\"([^\"]*)\"[
 
 
 class Tag(NamedTuple):
-    """What a Go struct says about a field: its name in JSON, "" if its own fields stand in its place, and whether a
-    zero value is
-    left out."""
+    """What a Go struct says about a field: its name in JSON, "" if its own fields stand in its place, whether JSON
+    leaves out its zero value, and whether it is a pointer, which protobuf leaves out when nil."""
 
     name: str
     omits_zero: bool
+    is_pointer: bool = False
+
+    @property
+    def suffix(self) -> str:
+        return "&" if self.is_pointer else "?" if self.omits_zero else ""
 
 
 def tables(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
@@ -60,7 +66,7 @@ def tables(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
         for label, kind, map_value, field, number in _FIELD.findall(body):
             tag = known.get(number, Tag(field, True))
             prefix = "%" if map_value else "*" if label == "repeated" else ""
-            ending = "?" if tag.omits_zero and not prefix else ""
+            ending = "" if prefix else tag.suffix
             fields[number] = f"{tag.name} {prefix}{_type(map_value or kind, package)}{ending}"
         yield f"{package}.{name}", fields
 
@@ -74,8 +80,7 @@ def _tags(folder: Path) -> Iterator[tuple[str, dict[str, Tag]]]:
             for kind, tag, number in _TAGGED.findall(body):
                 json_name, *options = tag.split(",")
                 is_struct = kind[0].isupper() or "." in kind
-                omits = not kind.startswith("*") and ("omitempty" in options or is_struct)
-                tags[number] = Tag(json_name, omits)
+                tags[number] = Tag(json_name, "omitempty" in options or is_struct, kind.startswith("*"))
             yield name, tags
 
 
@@ -132,19 +137,19 @@ def table_of(folders: dict[str, Path]) -> str:
             messages.update(tables(file.parent))
             if module != "apimachinery":
                 packages.update(groups(file.parent))
-    document = {"packages": packages, "messages": messages}
+    document = {"format": FORMAT, "packages": packages, "messages": messages}
     return json.dumps(document, separators=(",", ":"), sort_keys=True) + "\n"
 
 
 def make(root: Path) -> str:
-    """Makes the table below a checkout unless it is there; what is to be said if that is not possible, else ""."""
+    """Make the table below a checkout unless it is up to date; return why that is not possible, else ""."""
     target = root / TARGET
-    if target.exists():
+    if target.exists() and json.loads(target.read_text()).get("format") == FORMAT:
         return ""
     try:
         text = table_of(module_folders())
     except OSError as error:
-        return f"the sandbox will read no requests in protobuf, which kubectl sends: {error}"
+        return f"the sandbox will neither read nor write protobuf, which kubectl sends: {error}"
     target.write_text(text)
     return ""
 

@@ -34,10 +34,11 @@ from pathlib import Path
 from typing import Final
 
 from scripts.lockfile import ROOT, read_lock
+from scripts.package_description import REPOSITORY
 from scripts.sbom import PROJECT, bill_of_materials, project_version, write_json
 
 _CHECKSUMS: Final = "SHA256SUMS"
-PAGE: Final = "steersman/web/page/index.html"
+PAGE: Final = "steersman/sandbox/web/page/index.html"
 """The web page in a wheel: what a browser asks for first."""
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _BASE_IMAGE_LINE: Final = re.compile(r"^ARG BASE_IMAGE=.*$", re.MULTILINE)
@@ -53,28 +54,30 @@ class ReleaseError(Exception):
 
 
 def release(
-    repository: Path, output: Path, base_image: str = "", image_digest: str = "", downloads: str = ""
+    repository: Path, output: Path, base_image: str = "", image_digest: str = "", downloads: str = "", address: str = ""
 ) -> list[Path]:
     """Builds the commit that `repository` is at into `output`; the files, SHA256SUMS last. `downloads` is the address below
-    which they are published."""
+    which they are published, `address` that of the repository."""
     _check_digests(base_image, image_digest)
     if downloads and not downloads.startswith("https://"):
         raise ReleaseError(f"--downloads {downloads!r} is no address that krew takes: https://…")
+    if address and not address.startswith("https://"):
+        raise ReleaseError(f"--repository {address!r} is no address that a package index takes: https://…")
     _check_clean(repository)
     epoch = int(_git(repository, "log", "-1", "--format=%ct"))
     with tempfile.TemporaryDirectory() as folder:
         source, built = Path(folder, "source"), Path(folder, "built")
         _export(repository, source)
         built.mkdir()
-        _build(source, built, epoch, base_image, image_digest)
+        _build(source, built, epoch, base_image, image_digest, address)
         _build_krew(source, built, epoch, downloads)
         _write_checksums(built)
         return _replace(built, output)
 
 
-def _build(source: Path, built: Path, epoch: int, base_image: str, image_digest: str) -> None:
+def _build(source: Path, built: Path, epoch: int, base_image: str, image_digest: str, address: str) -> None:
     version = project_version(source)
-    _build_distributions(source, built, epoch)
+    _build_distributions(source, built, epoch, address)
     wheel = built / f"{PROJECT}-{version}-py3-none-any.whl"
     _check_page(wheel)
     lock = source / "requirements" / "run.lock"
@@ -87,9 +90,9 @@ def _build(source: Path, built: Path, epoch: int, base_image: str, image_digest:
     write_json(bill_of_materials(version, read_lock(lock), epoch, wheel), built / f"{PROJECT}-{version}.cdx.json")
 
 
-def _build_distributions(source: Path, built: Path, epoch: int) -> None:
+def _build_distributions(source: Path, built: Path, epoch: int, address: str) -> None:
     command = [sys.executable, "-m", "hatchling", "build", "-d", str(built), "-t", "wheel", "-t", "sdist"]
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch), "PYTHONHASHSEED": "0"}
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch), "PYTHONHASHSEED": "0", REPOSITORY: address}
     done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ReleaseError(f"hatchling could not build the distributions:\n{done.stdout}{done.stderr}")
@@ -198,9 +201,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--base-image", default="", help="of the image, by digest: python:3.13-slim@sha256:…")
     parser.add_argument("--image-digest", default="", help="of the pushed image, for the chart: sha256:…")
     parser.add_argument("--downloads", default="", help="where the files will be, for krew's manifest: https://…")
+    parser.add_argument("--repository", default="", help="where the sources are, for links of the package: https://…")
     options = parser.parse_args(arguments)
     try:
-        files = release(ROOT, ROOT / "dist", options.base_image, options.image_digest, options.downloads)
+        files = release(
+            ROOT, ROOT / "dist", options.base_image, options.image_digest, options.downloads, options.repository
+        )
     except ReleaseError as fault:
         sys.exit(f"release: {fault}")
     print(files[-1].read_text(), end="")

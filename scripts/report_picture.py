@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from steersman import Simulation, api
-from steersman.report import render_html
-from steersman.sim.report import node_groups, simulation_report
+from steersman.base.report import render_html
+from steersman.simulation.report import node_groups, simulation_report
 from steersman.testing import make_node, make_pod
 
 POOLS: Final = {

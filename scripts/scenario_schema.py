@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 from scripts.lockfile import ROOT
-from steersman.scenario import json_schema
+from steersman.simulation.scenario import json_schema
 
-FILE = Path(ROOT) / "src" / "steersman" / "scenario" / "scenario.schema.json"
+FILE = Path(ROOT) / "src" / "steersman" / "simulation" / "scenario" / "scenario.schema.json"
 
 
 def text() -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make web` and `make web-check`: builds the web page from `web/` into `src/steersman/web/page`, or checks its sources.
+"""`make web` and `make web-check`: build the page in `web/` into `src/steersman/sandbox/web/page`, or check it.
 
     python -m scripts.web_page build|check
 
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-TARGET: Final = Path("src/steersman/web/page")
+TARGET: Final = Path("src/steersman/sandbox/web/page")
 SKIP: Final = "STEERSMAN_WITHOUT_PAGE"
 """Set to build a wheel without the page on purpose, and at once: tests of everything else do."""
 TRIES: Final = 4

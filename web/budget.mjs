@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
 const LIMIT = 400_000;
-const folder = new URL("../src/steersman/web/page/", import.meta.url);
+const folder = new URL("../src/steersman/sandbox/web/page/", import.meta.url);
 const EXPECTED = ["assets/app.css", "assets/app.js", "assets/yaml_editor.js", "favicon.svg", "index.html"];
 
 const names = readdirSync(folder, { recursive: true, withFileTypes: true })

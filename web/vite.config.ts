@@ -10,7 +10,7 @@ export default defineConfig({
   base: "./",
   plugins: [svelte()],
   build: {
-    outDir: "../src/steersman/web/page",
+    outDir: "../src/steersman/sandbox/web/page",
     emptyOutDir: true,
     target: "es2022",
     cssCodeSplit: false,

@@ -27,7 +27,7 @@ from benchmarks.race.racing import (
 from benchmarks.race.records import recorded_bytes
 from benchmarks.race.tables import in_order, median, throughput_table, wait_table
 from benchmarks.race.workloads import WORKLOADS
-from steersman.errors import SteersmanError
+from steersman.base.errors import SteersmanError
 from steersman.testing.control_plane import Binaries, ControlPlane
 
 NAMES = (*WORKLOADS, *ARRIVALS)

@@ -16,6 +16,8 @@ _GROUP: Final = 42
 _TOP: Final = 44
 _COLOURS: Final = {"kube-scheduler": "#8a94a6", "Steersman": "#2f7ed8"}
 _INK: Final = "#7a7a7a"
+#: Width of an average character of the font; wide sans-serif fonts have 7 of 12 points.
+_CHARACTER: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +54,12 @@ def _bar(bar: Bar, top: float, greatest: float) -> list[str]:
 
 
 def _legend() -> list[str]:
-    parts = []
-    for index, (name, colour) in enumerate(_COLOURS.items()):
-        left = _LABELS + index * 130
-        parts.append(f'<rect x="{left}" y="26" width="10" height="10" rx="2" fill="{colour}"/>')
-        parts.append(_text(left + 15, 35, f"{name}, pods/s"))
+    parts, left = [], float(_LABELS)
+    for name, colour in _COLOURS.items():
+        label = f"{name}, pods/s"
+        parts.append(f'<rect x="{left:.1f}" y="26" width="10" height="10" rx="2" fill="{colour}"/>')
+        parts.append(_text(left + 15, 35, label))
+        left += 15 + _CHARACTER * len(label) + 20
     return parts
 
 

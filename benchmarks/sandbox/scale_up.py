@@ -16,7 +16,7 @@ import msgspec
 
 from benchmarks.sandbox.clients import ClientReport, WatchedEvent
 from steersman import api
-from steersman.embedded import Commit
+from steersman.cluster.store import Commit
 from steersman.sandbox import SandboxOptions, running_sandbox
 
 TICK_SECONDS: Final = 0.01

@@ -16,7 +16,7 @@ from typing import Any, Final
 from benchmarks.race.observing import Bindings, Stalled
 from benchmarks.race.racing import CONFIG, NAMESPACE, Track
 from benchmarks.race.workloads import WORKLOADS, JsonObject, Workload, pod_manifest
-from steersman.errors import SteersmanError
+from steersman.base.errors import SteersmanError
 from steersman.testing.control_plane import (
     Binaries,
     ControlPlane,

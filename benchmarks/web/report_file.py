@@ -16,8 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.web.__main__ import objects, probed
-from steersman.sim import Simulation
-from steersman.web.file_page import FilePage
+from steersman.sandbox.web.file_page import FilePage
+from steersman.simulation import Simulation
 
 
 def main() -> None:

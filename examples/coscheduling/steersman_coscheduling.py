@@ -9,10 +9,8 @@ They are tried again when a node comes, or when somebody else leaves.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-from steersman import api
-from steersman import framework as fw
+from steersman import api, framework as fw
 
 LABEL = "scheduling.x-k8s.io/pod-group"
 
@@ -30,13 +28,20 @@ class PodGroup(api.Object, frozen=True):
     spec: PodGroupSpec = PodGroupSpec()
 
 
+class CoschedulingArgs(api.Struct, frozen=True):
+    """The arguments in `pluginConfig`."""
+
+    permit_waiting_time_seconds: float = 60.0
+
+
 class Coscheduling(fw.PreFilterPlugin, fw.PostFilterPlugin, fw.ReservePlugin, fw.PermitPlugin, fw.EnqueueExtensions):
     name = "Coscheduling"
     kinds = (PodGroup,)
+    args = CoschedulingArgs
 
-    def __init__(self, args: dict[str, Any] | None, handle: fw.PermitHandle) -> None:
+    def __init__(self, args: CoschedulingArgs, handle: fw.PermitHandle) -> None:
         self._handle = handle
-        self._patience = float((args or {}).get("permitWaitingTimeSeconds", 60))
+        self._patience = args.permit_waiting_time_seconds
         #: By namespace and group: keys of the pods that came before their group had enough members.
         self._early: dict[tuple[str, str], set[str]] = {}
 

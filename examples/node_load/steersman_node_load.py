@@ -7,31 +7,37 @@ score in the middle; when the service is silent three times in a row, that is al
 
 from __future__ import annotations
 
-from typing import Any
-
 import aiohttp
 import msgspec
 
-from steersman import framework as fw
+from steersman import api, framework as fw
 
 UNKNOWN = 50
 #: So many refreshes in a row may fail before what is known is forgotten.
 PATIENCE = 3
 
 
+class NodeLoadArgs(api.Struct, frozen=True):
+    """The arguments in `pluginConfig`."""
+
+    #: The address of the metrics service.
+    url: str
+    period_seconds: float = 30.0
+    #: The load from which on a node takes no more pods.
+    full_at: float = 2.0
+
+
 class NodeLoad(fw.ScorePlugin, fw.FilterPlugin, fw.BackgroundPlugin):
-    """Arguments: `url`; `periodSeconds`, 30 by default; `fullAt`, the load from which on a node takes nothing more."""
+    """Prefers nodes with a low load, and rejects full ones."""
 
     name = "NodeLoad"
+    args = NodeLoadArgs
     deadline_seconds = 5.0
 
-    def __init__(self, args: dict[str, Any] | None, handle: fw.Handle) -> None:
-        given = args or {}
-        if "url" not in given:
-            raise ValueError("args.url is missing: the address of the metrics service")
-        self._url = str(given["url"])
-        self._full_at = float(given.get("fullAt", 2.0))
-        self.period_seconds = float(given.get("periodSeconds", 30))
+    def __init__(self, args: NodeLoadArgs, handle: fw.Handle) -> None:
+        self._url = args.url
+        self._full_at = args.full_at
+        self.period_seconds = args.period_seconds
         self._loads: dict[str, float] = {}
         self._failures = 0
 

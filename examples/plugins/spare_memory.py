@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A filter with a kernel: a tenth of every node's memory stays free. docs/engine.md follows it step by step."""
+"""A filter with a kernel: a tenth of every node's memory stays free. docs/how-to/kernel.md follows it step by step."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from scripts.site.markdown import code, table
-from steersman.controllers.load_curve import LOAD
-from steersman.kubelets import NODE_ANNOTATIONS, POD_ANNOTATIONS
-from steersman.sim.node_costs import POOL_LABEL
+from steersman.cluster.controllers.load_curve import LOAD
+from steersman.cluster.kubelets import NODE_ANNOTATIONS, POD_ANNOTATIONS
+from steersman.simulation.pools.node_costs import POOL_LABEL
 
 WHERE = "simulated kubelets"
 TEXTS = {

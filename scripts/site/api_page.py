@@ -5,20 +5,52 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
+import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from enum import Enum
 from types import FunctionType, ModuleType
+from typing import Final, TypeGuard
 
 import msgspec
 
 from scripts.site.markdown import code, fenced, table
 
+#: The vector forms that a plugin author meets first; what only in-tree kernels need is left out.
+VECTOR_FORMS: Final = (
+    "ColumnarFilter",
+    "ColumnarScore",
+    "FilterKernel",
+    "ScoreKernel",
+    "Normalize",
+    "ClusterFilterKernel",
+    "ClusterScoreKernel",
+    "Feasible",
+    "StatusTable",
+    "PerPodFragment",
+    "KernelFault",
+)
+NODE_COLUMNS: Final = ("NodesView", "Column", "Topology", "MatchCounts", "DomainCounts", "TaintSets")
+#: Names of parameters by their type, for methods that are declared as attributes.
+PARAMETER_NAMES: Final = {
+    "CycleState": "state",
+    "PodInfo": "pod",
+    "NodeInfo": "node",
+    "Sequence[NodeInfo]": "nodes",
+    "Sequence[NodeScore]": "scores",
+    "NodeStatusReader": "statuses",
+    "QueuedPod": "queued",
+    "str": "node_name",
+}
+SECOND_PARAMETERS: Final = {"add_pod": "added", "remove_pod": "removed", "less": "other"}
+
 
 def library_page() -> str:
     """`import steersman`, and what the names there give."""
     import steersman
-    from steersman import explain, sim
+    from steersman import simulation as sim
+    from steersman.scheduler import diagnosis as explain
 
     more = {"Usage": sim.Usage, "Event": sim.Event, "SimulationError": sim.SimulationError}
     more |= {
@@ -36,17 +68,59 @@ def library_page() -> str:
 def contract_page() -> str:
     """`steersman.framework`: all that a plugin may import."""
     from steersman import framework
+    from steersman.framework import columns, nodes_view, ports
 
     lines = ["# Plugin contract", "", *_module_text(framework)]
-    points = [name for name in framework.__all__ if name.endswith("Plugin")]
+    points = [name for name in framework.PLUGIN_CONTRACT if name.endswith("Plugin")]
     lines += ["## Extension points", ""]
     for name in points:
         lines += _entry(name, getattr(framework, name), level=3)
     lines += ["## Everything else", ""]
-    for name in framework.__all__:
+    for name in framework.PLUGIN_CONTRACT:
         if name not in points:
             lines += _entry(name, getattr(framework, name), level=3)
+    lines += ["## Writing to pods", "", "`handle.pods` of Permit and PostFilter plugins has these methods too.", ""]
+    lines += _entry("PodWriter", ports.PodWriter, level=3)
+    lines += ["## Vector forms: `steersman.framework.columns`", "", *_module_text(columns)]
+    for name in VECTOR_FORMS:
+        lines += _entry(name, getattr(columns, name), level=3)
+    lines += ["## Node columns: `steersman.framework.nodes_view`", "", *_module_text(nodes_view)]
+    for name in NODE_COLUMNS:
+        lines += _entry(name, getattr(nodes_view, name), level=3)
     return "\n".join(lines)
+
+
+def objects_page() -> str:
+    """`steersman.api`: the objects that plugins see, and functions for quantities, selectors, tolerations and times."""
+    from steersman import api
+    from steersman.api import node_selectors, quantity, selectors, timestamps, tolerations
+
+    lines = ["# Kubernetes objects", "", *_module_text(api)]
+    lines += ["Fields are those of the Kubernetes API in snake_case: `pod.spec.node_name` is `spec.nodeName`.", ""]
+    for name in ("Object", "Struct", "CustomObject", "custom_kind", "key", "kind_of", "ObjectMeta", "Condition"):
+        lines += _entry(name, getattr(api, name))
+    lines += ["## Kinds", ""]
+    kinds = sorted(api.KINDS.values(), key=lambda kind: kind.KIND)
+    lines += table(("class", "apiVersion"), ((code(f"api.{kind.__name__}"), code(kind.API_VERSION)) for kind in kinds))
+    for module in (quantity, selectors, node_selectors, tolerations, timestamps):
+        short = module.__name__.removeprefix("steersman.")
+        lines += [f"## {code(short)}", "", *_module_text(module)]
+        lines += _functions(module)
+    return "\n".join(lines)
+
+
+def _functions(module: ModuleType) -> Iterator[str]:
+    """Public functions of a module, in its order, and values that are functions."""
+    body = ast.parse(inspect.getsource(module)).body
+    for index, statement in enumerate(body):
+        if isinstance(statement, ast.FunctionDef) and statement.name[0] != "_":
+            yield from _entry(statement.name, getattr(module, statement.name), level=3)
+        elif isinstance(statement, ast.AnnAssign) and "Callable" in ast.unparse(statement.annotation):
+            name, text = ast.unparse(statement.target), body[index + 1]
+            kind = ast.unparse(statement.annotation).removeprefix("Final[").removesuffix("]")
+            kind += "]" * (kind.count("[") - kind.count("]"))
+            yield from (f"### {code(name)}", "", *fenced(f"{name}: {kind}", "python"))
+            yield from (*_prose(ast.literal_eval(text.value) if isinstance(text, ast.Expr) else ""), "")
 
 
 def harness_page() -> str:
@@ -92,6 +166,9 @@ def _class(found: type, level: int) -> Iterator[str]:
         yield from (f"Derives from {', '.join(map(code, bases))}.", "")
     yield from (*_prose(found.__doc__), "")
     fields = field_texts(found)
+    methods = {name: shown for name, (kind, _) in fields.items() if (shown := _declared_signatures(found, name, kind))}
+    for name, shown in methods.items():
+        yield from (f"{'#' * (level + 1)} {code(name)}", "", *fenced(shown, "python"), fields.pop(name)[1], "")
     if fields:
         yield from table(
             ("field", "type", ""), ((code(name), code(kind), text) for name, (kind, text) in fields.items())
@@ -103,9 +180,40 @@ def _class(found: type, level: int) -> Iterator[str]:
         yield from table(("constant", "value"), ((code(name), code(str(value))) for name, value in constants))
     for name, member in vars(found).items():
         if name == "__init__" and isinstance(member, FunctionType) and not issubclass(found, msgspec.Struct):
+            if getattr(found, "_is_protocol", False):
+                continue
             yield from _method(found.__name__, member, level, skip_self=True)
         elif not name.startswith("_"):
             yield from _member(name, member, level)
+
+
+def _declared_signatures(found: type, method: str, annotation: str) -> str:
+    """Return the signatures of a method that is declared as an attribute, in each of its forms; "" for other fields."""
+    module = sys.modules[found.__module__]
+    for statement in ast.parse(inspect.getsource(module)).body:
+        if isinstance(statement, ast.AnnAssign) and ast.unparse(statement.target) == annotation and statement.value:
+            annotation = ast.unparse(statement.value)
+    forms = [node for node in ast.walk(ast.parse(annotation, mode="eval")) if _is_callable(node)]
+    return "\n".join(_declared_signature(method, form) for form in forms)
+
+
+def _is_callable(node: ast.AST) -> TypeGuard[ast.Subscript]:
+    return isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Callable"
+
+
+def _declared_signature(method: str, form: ast.Subscript) -> str:
+    assert isinstance(form.slice, ast.Tuple)
+    given, answer = form.slice.elts
+    assert isinstance(given, ast.List)
+    parameters: dict[str, str] = {}
+    for kind in map(ast.unparse, given.elts):
+        name = PARAMETER_NAMES[kind]
+        parameters[SECOND_PARAMETERS[method] if name in parameters else name] = kind
+    shown = ", ".join(["self", *(f"{name}: {kind}" for name, kind in parameters.items())])
+    answers = ast.unparse(answer)
+    is_awaited = "Awaitable[" in answers
+    answers = re.sub(r"Awaitable\[(.*?)\](?: \| \1)?$", r"\1", answers)
+    return f"{'async ' if is_awaited else ''}def {method}({shown}) -> {answers}"
 
 
 def _member(name: str, member: object, level: int) -> Iterator[str]:

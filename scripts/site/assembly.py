@@ -13,9 +13,10 @@ import shutil
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from scripts import cache_table
 from scripts.lockfile import ROOT
 from scripts.site.annotation_page import annotation_page
-from scripts.site.api_page import contract_page, harness_page, library_page
+from scripts.site.api_page import contract_page, harness_page, library_page, objects_page
 from scripts.site.command_page import command_page
 from scripts.site.configuration_page import configuration_page
 from scripts.site.metrics_page import metrics_page
@@ -34,12 +35,16 @@ GENERATED: Final = {
     "reference/metrics.md": metrics_page,
     "reference/library.md": library_page,
     "reference/plugins.md": contract_page,
+    "reference/objects.md": objects_page,
     "reference/testing.md": harness_page,
     "reference/annotations.md": annotation_page,
     "reference/scenarios.md": scenario_page,
+    "reference/caches.md": cache_table.page,
 }
 _LINK: Final = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 _FENCE: Final = re.compile(r"^(```|~~~)")
+#: A block with a comment that names its file, which the site shows as the title of the block.
+_NAMED_BLOCK: Final = re.compile(r"^( *)<!-- file: (\S+) -->\n( *```\w+)$", re.MULTILINE)
 
 
 class BrokenLinkError(Exception):
@@ -71,7 +76,8 @@ def site_places() -> dict[str, str]:
 
 def relinked(text: str, path: str, places: dict[str, str]) -> str:
     """The page with links that hold in the site. BrokenLinkError names the page and the link."""
-    lines, is_code = text.splitlines(keepends=True), False
+    titled = _NAMED_BLOCK.sub(r'\3 title="\2"', text)
+    lines, is_code = titled.splitlines(keepends=True), False
     for index, line in enumerate(lines):
         is_code ^= bool(_FENCE.match(line))
         if not is_code:

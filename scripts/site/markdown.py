@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 
@@ -15,12 +17,18 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]
 
 
 def cell(text: str) -> str:
-    """Text that stands in a table: on one line, without its separator."""
-    return " ".join(text.split()).replace("|", "\\|")
+    """Return text for a table: on one line, without its separator. In a code span the backslash before a bar would be seen,
+    so that such spans are HTML."""
+    spans = re.sub(r"`([^`]*\|[^`]*)`", lambda found: f"<code>{_escaped(found[1])}</code>", " ".join(text.split()))
+    return spans.replace("|", "\\|")
+
+
+def _escaped(text: str) -> str:
+    return html.escape(text, quote=False).replace("|", "&#124;")
 
 
 def code(text: str) -> str:
-    """A code span; "" stays "". A backslash before a bar, which tables need, would be seen in it."""
+    """Return a code span; "" stays ""."""
     return f"`{text}`" if text else ""
 
 

@@ -10,10 +10,10 @@ from prometheus_client.metrics_core import Metric
 
 from scripts.site.markdown import code, table
 from steersman.config import DEFAULT_GATES
-from steersman.observe.client_metrics import ClientMetrics
-from steersman.observe.metrics import HealthMetrics, Metrics
-from steersman.observe.series import Children, MetricSet
-from steersman.shadow.summary import ShadowMetrics
+from steersman.kube.observe.client_metrics import ClientMetrics
+from steersman.kube.observe.metrics import HealthMetrics, Metrics
+from steersman.kube.observe.series import Children, MetricSet
+from steersman.run.shadow.summary import ShadowMetrics
 
 
 class MetricEntry(NamedTuple):

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from scripts.site.markdown import code, table
-from steersman.scenario import MEASURES, json_schema
-from steersman.scenario.document import SCENARIO_VERSION
+from steersman.base.document_versions import SCENARIO_VERSION
+from steersman.simulation.scenario import MEASURES, json_schema
 
 
 def scenario_page() -> str:
@@ -22,7 +22,7 @@ def _lines() -> Iterator[str]:
     yield f"Documents of kind `Scenario`, `{SCENARIO_VERSION}`; see [Play a scenario](../how-to/scenarios.md)."
     yield "A field that is not here is an error. Times are numbers of seconds or durations such as `1h30m`; those that may"
     yield "depend on chance say so. Editors complete and check a document by the JSON schema that is shipped as"
-    yield "`steersman/scenario/scenario.schema.json`."
+    yield "`steersman/simulation/scenario/scenario.schema.json`."
     yield from ("", "## Scenario", "", *_fields(schema))
     for name, part in schema["$defs"].items():
         yield from (f"## {name}", "", f"{part.get('description', '')}", "", *_fields(part))

@@ -15,11 +15,13 @@ is imported when it is first used, so that `import steersman` costs nothing.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from steersman.base import install as _accept_old_import_paths
+
 if TYPE_CHECKING:
+    from steersman.base import InputError, SteersmanError
     from steersman.config import FeatureGates, SchedulerConfiguration
-    from steersman.errors import InputError, SteersmanError
-    from steersman.explain import Explanation
-    from steersman.sim import (
+    from steersman.scheduler.diagnosis import Explanation
+    from steersman.simulation import (
         Difference,
         NextDecision,
         Placement,
@@ -33,23 +35,25 @@ if TYPE_CHECKING:
         diff,
     )
 
+    __version__: str
+
 _HOMES = {
-    "Difference": "steersman.sim",
-    "Explanation": "steersman.explain",
+    "Difference": "steersman.simulation",
+    "Explanation": "steersman.scheduler.diagnosis",
     "FeatureGates": "steersman.config",
-    "InputError": "steersman.errors",
-    "NextDecision": "steersman.sim",
-    "Placement": "steersman.sim",
-    "Preemption": "steersman.sim",
-    "Progress": "steersman.sim",
-    "Result": "steersman.sim",
+    "InputError": "steersman.base.errors",
+    "NextDecision": "steersman.simulation",
+    "Placement": "steersman.simulation",
+    "Preemption": "steersman.simulation",
+    "Progress": "steersman.simulation",
+    "Result": "steersman.simulation",
     "SchedulerConfiguration": "steersman.config",
-    "Series": "steersman.sim",
-    "Simulation": "steersman.sim",
-    "SteersmanError": "steersman.errors",
-    "Summary": "steersman.sim",
-    "Utilisation": "steersman.sim",
-    "diff": "steersman.sim",
+    "Series": "steersman.simulation",
+    "Simulation": "steersman.simulation",
+    "SteersmanError": "steersman.base.errors",
+    "Summary": "steersman.simulation",
+    "Utilisation": "steersman.simulation",
+    "diff": "steersman.simulation",
 }
 
 __all__ = [
@@ -72,7 +76,12 @@ __all__ = [
 ]
 
 
+_accept_old_import_paths()
+
+
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return import_module("steersman.base.build_info").steersman_version()
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'steersman' has no attribute {name!r}")
@@ -80,4 +89,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "__version__"})

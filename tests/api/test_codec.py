@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from steersman.api import Container, Node, ObjectMeta, Pod, PodSpec, ResourceRequirements, codec
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 
 POD = {
     "apiVersion": "v1",

@@ -15,7 +15,7 @@ from steersman.api.csi_migration import (
     plugin_of,
     translated,
 )
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 from steersman.testing import VolumeBuilder, is_in, make_csi_node, make_volume
 
 ZONE, BETA_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"

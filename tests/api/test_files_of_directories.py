@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from steersman.api import manifests
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 
-NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\n"
+NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {allocatable: {cpu: 1}}\n"
 
 
 def write(path: Path, text: str) -> Path:
@@ -25,7 +25,6 @@ def write(path: Path, text: str) -> Path:
     ("name", "text"),
     [
         ("values.yaml", "replicas: 3\ncontroller:\n  kind: DaemonSet\n"),
-        ("kustomization.yaml", "resources: [a.yaml]\n"),
         ("list.yaml", "- a\n- b\n"),
         ("text.yml", "just text\n"),
         ("package.json", '{"name": "x"}'),
@@ -78,3 +77,73 @@ def test_a_damaged_compressed_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.yaml.gz").write_bytes(gzip.compress(NODE.encode())[:-9])
     with pytest.raises(InputError, match=r"a\.yaml\.gz: cannot be uncompressed"):
         manifests.load([str(tmp_path / "a.yaml.gz")])
+
+
+def test_a_compressed_file_is_decompressed_up_to_a_limit(tmp_path: Path) -> None:
+    bomb = tmp_path / "bomb.yaml.gz"
+    bomb.write_bytes(gzip.compress(b"#" * (manifests.MIN_UNCOMPRESSED_LIMIT + 1)))
+    with pytest.raises(InputError, match=r"bomb\.yaml\.gz: is larger than 64 MiB when it is decompressed"):
+        manifests.load([str(bomb)])
+
+
+@pytest.mark.parametrize(
+    ("file", "command"),
+    [
+        ("Chart.yaml", "helm template web"),
+        ("kustomization.yaml", "kubectl kustomize"),
+        ("kustomization.yml", "kubectl kustomize"),
+    ],
+)
+def test_a_folder_that_has_to_be_rendered_is_refused_with_the_command(tmp_path: Path, file: str, command: str) -> None:
+    write(tmp_path / "web" / file, "name: web\n")
+    write(tmp_path / "web" / "node.yaml", NODE)
+    with pytest.raises(
+        InputError, match=f"which has to be rendered; pipe `{command} .*/web` to `-f -`, or add --render"
+    ):
+        manifests.load([str(tmp_path / "web")])
+
+
+def test_charts_below_a_folder_are_passed_over_with_one_note_each(tmp_path: Path) -> None:
+    write(tmp_path / "web" / "Chart.yaml", "name: web\n")
+    write(tmp_path / "web" / "templates" / "pod.yaml", "kind: Pod\nmetadata: {name: {{ .Release.Name }}}\n")
+    write(tmp_path / "node.yaml", NODE)
+    loaded = manifests.load([str(tmp_path)])
+    assert len(loaded.objects) == 1
+    assert loaded.notes[0] == f"{tmp_path / 'web'} is a Helm chart and was passed over"
+
+
+def test_input_without_any_object_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"empty\.yaml: contains no objects"):
+        manifests.load([str(write(tmp_path / "empty.yaml", "# nothing\n---\n"))])
+    with pytest.raises(InputError, match="-: contains no objects"):
+        manifests.load(["-"], io.BytesIO(b""))
+
+
+def test_a_folder_that_changes_while_it_is_read_is_refused_with_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def vanish(_folder: Path, _pattern: str) -> list[Path]:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(Path, "rglob", vanish)
+    with pytest.raises(InputError, match=f"{tmp_path}: cannot be read: No such file or directory"):
+        manifests.load([str(tmp_path)])
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (NODE.encode("utf-16"), r"is UTF-16 text; save it as UTF-8"),
+        (b"\0" * 257 + b"ustar\0" + b"\0" * 249, "is a tar archive; unpack it"),
+        (b"PK\x03\x04" + b"\0" * 64, "is a zip archive; unpack it"),
+        (b'[{"kind": "Node"}]', r'must be an object, not a list; write .*"kind": "List"'),
+        (b"- kind: Node\n", r'must be an object, not a list; write .*"kind": "List"'),
+        (b"kind: Node\n\tmetadata: {name: n}\n", "YAML is indented with spaces, not with tabs"),
+    ],
+)
+def test_a_file_in_another_format_is_refused_with_what_to_do(tmp_path: Path, data: bytes, message: str) -> None:
+    for name in ("a.yaml", "a.json") if data.startswith(b"[") else ("a.yaml",):
+        file = tmp_path / name
+        file.write_bytes(data)
+        with pytest.raises(InputError, match=message):
+            manifests.load([str(file)])

@@ -7,7 +7,7 @@ import pytest
 
 from steersman.api import LabelSelector, LabelSelectorRequirement, selectors
 from steersman.api.selectors import EVERYTHING, NOTHING, Operator, Requirement
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 
 
 def expression(key: str, operator: str, *values: str) -> LabelSelector:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from steersman.api import manifests
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 
 
 def complaint(tmp_path: Path, content: str | bytes, name: str = "a.yaml") -> str:
@@ -64,8 +64,12 @@ def test_text_that_is_not_utf8(tmp_path: Path) -> None:
 
 
 def test_a_document_that_is_no_object(tmp_path: Path) -> None:
-    assert complaint(tmp_path, "- a\n- b\n") == 'a.yaml, document 1: must be a map (got ["a", "b"])'
-    assert complaint(tmp_path, "[1]", "a.json") == "a.json, document 1: must be a map (got [1])"
+    assert complaint(tmp_path, "- a\n- b\n") == (
+        'a.yaml, document 1: must be an object, not a list; write {"apiVersion": "v1", "kind": "List", "items": […]}'
+    )
+    assert complaint(tmp_path, "[1]", "a.json") == (
+        'a.json, document 1: must be an object, not a list; write {"apiVersion": "v1", "kind": "List", "items": […]}'
+    )
 
 
 def test_a_document_without_kind(tmp_path: Path) -> None:
@@ -85,28 +89,28 @@ def test_an_item_without_kind(tmp_path: Path) -> None:
 
 def test_an_object_without_name(tmp_path: Path) -> None:
     assert complaint(tmp_path, "kind: Pod") == (
-        'a.yaml, document 1: Pod: metadata.name: is missing; give it a "name" or a "generateName"'
+        'a.yaml, line 1, document 1: Pod: metadata.name: is missing; give it a "name" or a "generateName"'
     )
 
 
 def test_a_field_of_the_wrong_type(tmp_path: Path) -> None:
     text = "kind: Node\nmetadata: {name: n}\n---\nkind: Pod\nmetadata: {name: p, namespace: x, labels: {a: 1}}\n"
     assert complaint(tmp_path, text) == (
-        "a.yaml, document 2: Pod x/p: metadata.labels[a]: must be a string (got 1); write it in quotes"
+        "a.yaml, line 5, document 2: Pod x/p: metadata.labels[a]: must be a string (got 1); write it in quotes"
     )
 
 
 def test_a_field_of_the_wrong_type_in_a_dump(tmp_path: Path) -> None:
     text = '{"kind": "List", "items": [{"kind": "Node", "metadata": {"name": "n"}, "spec": {"taints": [{"key": 5}]}}]}'
     assert complaint(tmp_path, text, "a.json") == (
-        "a.json, document 1, item 1: Node n: spec.taints[0].key: must be a string (got 5); write it in quotes"
+        "a.json, line 1, document 1, item 1: Node n: spec.taints[0].key: must be a string (got 5); write it in quotes"
     )
 
 
 def test_a_negative_request(tmp_path: Path) -> None:
     text = "{kind: Pod, metadata: {name: p}, spec: {containers: [{}, {resources: {requests: {cpu: -1}}}]}}"
     assert complaint(tmp_path, text) == (
-        "a.yaml, document 1: Pod default/p: spec.containers[1].resources.requests.cpu: "
+        "a.yaml, line 1, document 1: Pod default/p: spec.containers[1].resources.requests.cpu: "
         "must be greater than or equal to 0 (got -1)"
     )
 
@@ -141,25 +145,27 @@ def test_negative_quantities_are_found_everywhere(tmp_path: Path, kind: str, bod
 def test_an_unreadable_quantity(tmp_path: Path) -> None:
     text = "{kind: Node, metadata: {name: n}, status: {allocatable: {memory: 5 GB}}}"
     assert complaint(tmp_path, text).startswith(
-        "a.yaml, document 1: Node n: status.allocatable.memory: quantities must match the regular expression"
+        "a.yaml, line 1, document 1: Node n: status.allocatable.memory: quantities must match the regular expression"
     )
 
 
 def test_two_nodes_of_one_name(tmp_path: Path) -> None:
     text = "kind: Node\nmetadata: {name: n}\n---\nkind: Node\nmetadata: {name: n}\n"
-    assert complaint(tmp_path, text) == ("a.yaml, document 2: Node n: is defined twice, first in a.yaml, document 1")
+    assert complaint(tmp_path, text) == (
+        "a.yaml, line 4, document 2: Node n: is defined twice, first in a.yaml, document 1"
+    )
 
 
 def test_an_object_defined_in_two_files(tmp_path: Path) -> None:
     first = tmp_path / "first.yaml"
-    first.write_text("{kind: Pod, metadata: {name: p}}")
+    first.write_text("{kind: Service, metadata: {name: p}, spec: {ports: [{port: 80}]}}")
     second = io.BytesIO(
-        b'{"kind": "List", "items": [{"kind": "Pod", "metadata": {"name": "p", "namespace": "default"}}]}'
+        b'{"kind": "List", "items": [{"kind": "Service", "metadata": {"name": "p", "namespace": "default"}}]}'
     )
     with pytest.raises(InputError) as caught:
         manifests.load([str(first), "-"], second)
     assert str(caught.value) == (
-        f"-, document 1, item 1: Pod default/p: is defined twice, first in {first}, document 1"
+        f"-, document 1, item 1: Service default/p: is defined twice, first in {first}, document 1"
     )
 
 

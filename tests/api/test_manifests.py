@@ -9,9 +9,12 @@ from typing import Any
 from steersman.api import Pod, key, manifests
 from steersman.api.documents import SourcePlace
 
+SPEC = {"containers": [{"name": "c", "image": "app"}]}
+POD = "kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: app}]}\n"
+
 
 def pod(name: str, **metadata: Any) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **metadata}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **metadata}, "spec": SPEC}
 
 
 def node(name: str) -> dict[str, Any]:
@@ -29,14 +32,14 @@ def keys(loaded: manifests.Loaded) -> list[str]:
 
 
 def test_a_yaml_file_may_hold_several_documents(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.yaml", "kind: Node\nmetadata: {name: n}\n---\n---\nkind: Pod\nmetadata: {name: p}\n")
+    file = write(tmp_path / "a.yaml", f"kind: Node\nmetadata: {{name: n}}\n---\n---\n{POD}")
     loaded = manifests.load([file])
     assert keys(loaded) == ["Node n", "Pod default/p"]
     assert [entry.place for entry in loaded.objects] == [SourcePlace(file, 1), SourcePlace(file, 3)]
 
 
 def test_documents_in_json_notation_may_be_separated_as_in_yaml(tmp_path: Path) -> None:
-    text = '{"kind": "Node", "metadata": {"name": "n"}}\n---\n{"kind": "Pod", "metadata": {"name": "p"}}\n'
+    text = '{"kind": "Node", "metadata": {"name": "n"}}\n---\n' + json.dumps(pod("p"))
     assert keys(manifests.load([write(tmp_path / "a.yaml", text)])) == ["Node n", "Pod default/p"]
 
 
@@ -54,7 +57,15 @@ def test_a_file_may_hold_a_stream_of_json_objects(tmp_path: Path) -> None:
 
 
 def test_yaml_in_braces_is_yaml(tmp_path: Path) -> None:
-    assert keys(manifests.load([write(tmp_path / "a.yaml", "{kind: Pod, metadata: {name: p}}")])) == ["Pod default/p"]
+    assert keys(
+        manifests.load(
+            [
+                write(
+                    tmp_path / "a.yaml", "{kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: app}]}}"
+                )
+            ]
+        )
+    ) == ["Pod default/p"]
 
 
 def test_lists_are_taken_apart(tmp_path: Path) -> None:
@@ -66,7 +77,11 @@ def test_lists_are_taken_apart(tmp_path: Path) -> None:
 
 
 def test_items_of_a_typed_list_need_no_kind_of_their_own(tmp_path: Path) -> None:
-    listed = {"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"name": "a", "namespace": "x"}}]}
+    listed = {
+        "apiVersion": "v1",
+        "kind": "PodList",
+        "items": [{"metadata": {"name": "a", "namespace": "x"}, "spec": SPEC}],
+    }
     assert keys(manifests.load([write(tmp_path / "a.json", json.dumps(listed))])) == ["Pod x/a"]
     assert keys(manifests.load([write(tmp_path / "a.yaml", "#\n" + json.dumps(listed))])) == ["Pod x/a"]
 
@@ -109,14 +124,14 @@ def test_cluster_scoped_objects_lose_a_namespace(tmp_path: Path) -> None:
 
 
 def test_generated_names_are_numbered(tmp_path: Path) -> None:
-    document = {"kind": "Pod", "metadata": {"generateName": "job-"}}
+    document = {"kind": "Pod", "metadata": {"generateName": "job-"}, "spec": SPEC}
     listed = {"kind": "List", "items": [document, document]}
     loaded = manifests.load([write(tmp_path / "a.json", json.dumps(listed))])
     assert keys(loaded) == ["Pod default/job-1", "Pod default/job-2"]
 
 
 def test_times_stay_texts(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.yaml", "kind: Pod\nmetadata: {name: p, creationTimestamp: 2031-01-01T00:00:00Z}")
+    file = write(tmp_path / "a.yaml", POD.replace("name: p", "name: p, creationTimestamp: 2031-01-01T00:00:00Z"))
     assert manifests.load([file]).objects[0].object.metadata.creation_timestamp == "2031-01-01T00:00:00Z"
 
 

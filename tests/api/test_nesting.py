@@ -7,13 +7,12 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from steersman import api
 from steersman.api import codec, nesting
-from steersman.api.nesting import DEEPEST, is_deeper_than, pruned
-from steersman.errors import InputError
+from steersman.api.nesting import MAX_DEPTH, is_deeper_than, pruned
+from steersman.base.errors import InputError
 
 _JSON = st.recursive(
     st.none() | st.integers() | st.text(alphabet='[]{}"\\ab\n'),
@@ -40,12 +39,12 @@ def _cut(value: Any, levels: int) -> Any:
     return {name: _cut(inner, levels - 1) for name, inner in value.items()}
 
 
-@given(_JSON, _JSON, st.integers(DEEPEST - 4, DEEPEST + 4), st.sampled_from(["[", '{"a":', '{"[\\"": ']))
+@given(_JSON, _JSON, st.integers(MAX_DEPTH - 4, MAX_DEPTH + 4), st.sampled_from(["[", '{"a":', '{"[\\"": ']))
 def test_the_text_decodes_to_the_same_as_the_data_cut_at_that_depth(
     inner: Any, beside: Any, depth: int, by: str
 ) -> None:
     text = f"[{json.dumps(beside)}, {_wrapped(json.dumps(inner), depth, by)}, {json.dumps(beside)}]"
-    assert json.loads(pruned(text.encode())) == _cut(json.loads(text), DEEPEST)
+    assert json.loads(pruned(text.encode())) == _cut(json.loads(text), MAX_DEPTH)
 
 
 def test_text_without_depth_stays_as_it_is() -> None:

@@ -14,7 +14,7 @@ from steersman.api import (
     PreferredSchedulingTerm,
     node_selectors,
 )
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 
 
 def label_term(key: str, operator: str, *values: str) -> NodeSelectorTerm:

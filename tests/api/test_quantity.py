@@ -6,7 +6,7 @@ import time
 import pytest
 
 from steersman.api import quantity
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@
 from fractions import Fraction
 from math import ceil
 
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from steersman.api import quantity
 from steersman.api.quantity import Amount

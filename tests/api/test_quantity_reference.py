@@ -9,7 +9,7 @@ import pytest
 
 from steersman.api import quantity
 from steersman.api.quantity import Amount
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 
 DATA = Path(__file__).parent / "data"
 

@@ -12,7 +12,7 @@ import pytest
 
 from steersman.api import schemas
 from steersman.api.schemas import FieldSchema, schema_of
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 
 CONTAINERS = ("spec", "template", "spec", "containers")
 

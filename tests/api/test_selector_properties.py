@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Label and node selectors against a plain model, over random labels and requirements."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from unittest.mock import patch
+
+from hypothesis import given, strategies as st
 
 from steersman.api import (
     LabelSelector,
@@ -52,12 +53,39 @@ def compiled(match_labels: dict[str, str], conditions: list[Condition]) -> selec
     )
 
 
+def requirements(conditions: list[Condition]) -> tuple[selectors.Requirement, ...]:
+    made = {selectors.Requirement(key, selectors.Operator(op), tuple(sorted(values))) for key, op, values in conditions}
+    return tuple(sorted(made, key=str))
+
+
 def node_selector(terms: list[list[Condition]]) -> node_selectors.AnyTerm:
     return node_selectors.strict(
         NodeSelector(
             tuple(NodeSelectorTerm(tuple(NodeSelectorRequirement(*condition) for condition in term)) for term in terms)
         )
     )
+
+
+@given(
+    st.lists(st.tuples(st.lists(node_conditions, max_size=3), st.integers(1, 5)), max_size=6),
+    st.lists(labels, max_size=4),
+)
+def test_a_sum_of_selectors_weighs_labels_as_its_selectors_do(
+    weighted: list[tuple[list[Condition], int]], subjects: list[dict[str, str]]
+) -> None:
+    members = [(selectors.Selector(requirements(conditions)), weight) for conditions, weight in weighted]
+    total = selectors.SelectorSum(members)
+    for subject in (*subjects, *subjects):
+        assert total.weigh(subject) == sum(weight for selector, weight in members if selector.matches(subject))
+
+
+@given(st.lists(node_conditions, min_size=3, max_size=30), labels)
+def test_a_selector_with_many_requirements_matches_as_its_requirements_do(
+    conditions: list[Condition], subject: dict[str, str]
+) -> None:
+    with patch.object(selectors, "FEW_REQUIREMENTS", 1), patch.object(selectors, "_FEW_VALUES", 0):
+        selector = selectors.Selector(requirements(conditions))
+        assert selector.matches(subject) == all(holds(condition, subject) for condition in conditions)
 
 
 @given(labels, st.lists(label_conditions, max_size=3), labels)

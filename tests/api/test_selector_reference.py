@@ -20,7 +20,7 @@ from steersman.api import (
     selectors,
     tolerations,
 )
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 
 CASES = [json.loads(line) for line in (Path(__file__).parent / "data" / "selectors.jsonl").read_text().splitlines()]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from steersman.api.selector_text import field_selector, label_selector
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 
 LABELS = {"app": "web", "tier": "front", "n": "7"}
 

@@ -4,7 +4,7 @@
 import pytest
 
 from steersman.api import timestamps
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 
 
 @pytest.mark.parametrize(

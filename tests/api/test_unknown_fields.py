@@ -6,12 +6,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
+from tests.framework.field_walk import filled
 
+from steersman import api
 from steersman.api.schemas import FieldSchema, schema_of
-from steersman.api.unknown_fields import closest, quick_verdict, unknown_fields
+from steersman.api.unknown_fields import closest, find_unknown_fields, quick_verdict
 
 
 def schema(api_version: str, kind: str) -> FieldSchema:
@@ -21,13 +23,19 @@ def schema(api_version: str, kind: str) -> FieldSchema:
 
 
 def found_in(document: Any, api_version: str = "v1", kind: str = "Pod") -> list[tuple[str, str]]:
-    return [tuple(field) for field in unknown_fields(document, schema(api_version, kind))]  # type: ignore[misc]
+    return [(field.path, field.suggestion) for field in find_unknown_fields(document, schema(api_version, kind))]
 
 
 def test_a_misspelt_field_is_found_where_it_stands() -> None:
     template = {"spec": {"containers": [{"name": "a"}, {"name": "b", "resorces": {}}]}}
     document = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": template}}
     assert found_in(document, "apps/v1", "Deployment") == [("spec.template.spec.containers[1].resorces", "resources")]
+
+
+@pytest.mark.parametrize("kind", [api.Pod, api.Node])
+def test_every_field_of_the_structs_is_one_of_kubernetes(kind: type[api.Pod] | type[api.Node]) -> None:
+    document = msgspec.to_builtins(filled(kind))
+    assert found_in(document, "v1", kind.KIND) == []
 
 
 def test_case_and_separators_do_not_hide_what_was_meant() -> None:
@@ -117,3 +125,11 @@ TREES: st.SearchStrategy[Any] = st.recursive(
 def test_the_quick_check_says_what_the_walk_says(document: dict[str, Any], kind: tuple[str, str]) -> None:
     walked = "unknown" if found_in(document, *kind) else "known"
     assert quick_verdict(json.dumps(document).encode(), *kind) in (walked, "unsure")
+
+
+def test_names_are_compared_only_where_a_suggestion_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+    monkeypatch.setattr("steersman.api.unknown_fields.closest", lambda *names: compared.extend(names[:1]))
+    many = {f"x{number}": 1 for number in range(1000)}
+    assert len(list(find_unknown_fields({"spec": many}, schema("v1", "Pod")))) == 1000
+    assert compared == []

@@ -9,7 +9,7 @@ from steersman import api
 from steersman.api import codec
 from steersman.api.lenient import readable_part
 from steersman.api.quantity_fields import check_readable, field_path, quantities_in
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 from steersman.testing import make_node, make_pod
 
 

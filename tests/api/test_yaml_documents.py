@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from steersman.api.yaml_documents import documents
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 
 
 def read(text: str) -> Any:

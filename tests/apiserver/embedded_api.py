@@ -11,15 +11,15 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 
 from steersman import api
-from steersman.apiserver.catalog import Catalog
-from steersman.apiserver.custom_resources import CustomResources
-from steersman.apiserver.pages import Pages
-from steersman.apiserver.requests import ApiAnswer, ApiRequest, WatchAnswer
-from steersman.apiserver.reviews import Tokens, TokenUser
-from steersman.apiserver.service import ApiService
-from steersman.clock import ManualClock
-from steersman.embedded import Document, KubeAdmission, Store
-from steersman.embedded.store import HISTORY_LENGTH
+from steersman.base.clock import ManualClock
+from steersman.cluster.apiserver.catalog import Catalog
+from steersman.cluster.apiserver.custom_resources import CustomResources
+from steersman.cluster.apiserver.pages import Pages
+from steersman.cluster.apiserver.requests import ApiAnswer, ApiRequest, WatchAnswer
+from steersman.cluster.apiserver.reviews import Tokens, TokenUser
+from steersman.cluster.apiserver.service import ApiService
+from steersman.cluster.store import Document, KubeAdmission, Store
+from steersman.cluster.store.store import HISTORY_LENGTH
 
 TOKEN = "a token"
 PODS = "/api/v1/namespaces/default/pods"
@@ -28,13 +28,15 @@ START = 1_767_225_600.0
 
 
 class EmbeddedApi:
-    """A store with a namespace, and the service on it."""
+    """A store with a namespace, and the service on it. `api_server_admission`: pods are admitted as in a sandbox."""
 
-    def __init__(self, history: int = HISTORY_LENGTH) -> None:
+    def __init__(self, history: int = HISTORY_LENGTH, *, api_server_admission: bool = False) -> None:
         self.clock = ManualClock(START)
         self.store = Store(
             self.clock,
-            admission=KubeAdmission(),
+            admission=KubeAdmission(
+                enforces_classes=api_server_admission, assigns_service_accounts=api_server_admission
+            ),
             keeps_documents=True,
             history=history,
             awaited_finalizers=None,
@@ -86,7 +88,7 @@ class EmbeddedApi:
         return status
 
     def _document(self, answer: ApiAnswer, code: int) -> Document:
-        body = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
+        body = answer.content()
         assert answer.code == code, body
         document: Document = msgspec.json.decode(body)
         return document

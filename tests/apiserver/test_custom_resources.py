@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.apiserver.custom_resources import definition as databases
 from tests.apiserver.embedded_api import EmbeddedApi, names
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -13,11 +14,14 @@ TABS = "/apis/stable.example.com/v1/namespaces/default/crontabs"
 
 
 def definition(**changes: Any) -> dict[str, Any]:
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    coloured = {**anything, "properties": {"colour": {"type": "string"}}}
+    schema = {"openAPIV3Schema": anything}
+    current_schema = {"openAPIV3Schema": {**anything, "properties": {"spec": coloured}}}
     scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
     subresources = {"status": {}, "scale": scale}
     old = {"name": "v1beta1", "served": True, "storage": False, "schema": schema}
-    current = {"name": "v1", "served": True, "storage": True, "schema": schema, "subresources": subresources}
+    current = {"name": "v1", "served": True, "storage": True, "schema": current_schema, "subresources": subresources}
     current["selectableFields"] = [{"jsonPath": ".spec.colour"}]
     spec = {
         "group": "stable.example.com",
@@ -75,6 +79,17 @@ def test_an_update_has_to_name_the_version_it_has_seen(cluster: EmbeddedApi) -> 
     assert status["details"]["causes"][0]["field"] == "metadata.resourceVersion"
 
 
+def test_a_default_that_a_definition_gets_later_is_shown_in_older_objects(cluster: EmbeddedApi) -> None:
+    cluster.create(TABS, tab("old"))
+    path = f"{DEFINITIONS}/crontabs.stable.example.com"
+    crd = cluster.get(path)
+    spec = crd["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec["properties"]["tier"] = {"type": "string", "default": "gold"}
+    assert cluster.answer("PUT", path, crd).code == 200
+    assert cluster.get(f"{TABS}/old")["spec"] == {"tier": "gold"}
+    assert [item["spec"] for item in cluster.get(TABS)["items"]] == [{"tier": "gold"}]
+
+
 def test_fields_of_a_definition_select(cluster: EmbeddedApi) -> None:
     cluster.create(TABS, tab("a", colour="red"))
     cluster.create(TABS, tab("b", colour="blue"))
@@ -116,3 +131,23 @@ def test_names_that_are_taken_are_not_accepted(cluster: EmbeddedApi) -> None:
 def test_a_wrong_definition_names_the_field(changes: dict[str, object], field: str) -> None:
     status = EmbeddedApi().refusal(422, "POST", DEFINITIONS, definition(**changes))
     assert status["details"]["causes"][0]["field"] == field
+
+
+def test_objects_are_read_by_the_present_schema_of_their_definition() -> None:
+    cluster = EmbeddedApi()
+    text, databases_url = {"type": "string"}, "/apis/example.com/v1/namespaces/default/databases"
+    spec = {"type": "object", "properties": {"old": text}}
+    made = cluster.create(DEFINITIONS, databases({"type": "object", "properties": {"spec": spec}}))
+    stored = {"apiVersion": "example.com/v1", "kind": "Database", "metadata": {"name": "d"}, "spec": {"old": "x"}}
+    cluster.create(databases_url, stored)
+    spec = {"type": "object", "properties": {"mode": {**text, "default": "slow"}}}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    version = {**made["spec"]["versions"][0], "schema": schema}
+    cluster.patch(f"{DEFINITIONS}/databases.example.com", {"spec": {"versions": [version]}})
+    assert cluster.get(f"{databases_url}/d")["spec"] == {"mode": "slow"}
+    assert [item["spec"] for item in cluster.get(databases_url)["items"]] == [{"mode": "slow"}]
+
+
+def test_a_dry_run_of_a_definition_names_the_version_that_is_stored() -> None:
+    answer = EmbeddedApi().create(f"{DEFINITIONS}?dryRun=All", definition())
+    assert answer["status"]["storedVersions"] == ["v1"]

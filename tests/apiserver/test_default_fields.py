@@ -14,8 +14,8 @@ import pytest
 import yaml
 from tests.apiserver.embedded_api import PODS, EmbeddedApi, pod
 
-from steersman.apiserver.default_fields import with_default_fields
-from steersman.embedded import Document
+from steersman.api.defaults import with_default_fields
+from steersman.cluster.store import Document
 
 BARE_OBJECTS: list[Document] = list(yaml.safe_load_all(Path(__file__).with_name("bare_objects.yaml").read_text()))
 SERVICES = "/api/v1/namespaces/default/services"
@@ -99,7 +99,9 @@ def test_an_address_that_is_given_up_is_free_again() -> None:
 
 def test_node_ports_are_chosen_kept_and_given_back() -> None:
     cluster = EmbeddedApi()
-    made = cluster.create(SERVICES, service("a", type="NodePort", ports=[{"port": 1}, {"port": 2, "nodePort": 30001}]))
+    ports = [{"name": "a", "port": 1}, {"name": "b", "port": 2}]
+    chosen = [ports[0], {**ports[1], "nodePort": 30001}]
+    made = cluster.create(SERVICES, service("a", type="NodePort", ports=chosen))
     numbers = [port["nodePort"] for port in made["spec"]["ports"]]
     assert numbers[1] == 30001
     assert len(set(numbers)) == 2
@@ -108,7 +110,7 @@ def test_node_ports_are_chosen_kept_and_given_back() -> None:
     )
     assert "spec.ports[0].nodePort: Invalid value: 30001: provided port is already allocated" in refusal["message"]
     # kubectl replace leaves out what the server chose: it stays
-    again = cluster.update(f"{SERVICES}/a", service("a", type="NodePort", ports=[{"port": 1}, {"port": 2}]))
+    again = cluster.update(f"{SERVICES}/a", service("a", type="NodePort", ports=ports))
     assert [port["nodePort"] for port in again["spec"]["ports"]] == numbers
     assert again["spec"]["clusterIP"] == made["spec"]["clusterIP"]
     plain = cluster.patch(f"{SERVICES}/a", {"spec": {"type": "ClusterIP"}})
@@ -117,7 +119,7 @@ def test_node_ports_are_chosen_kept_and_given_back() -> None:
 
 def test_a_status_has_the_zeros_that_clients_insist_on() -> None:
     from steersman import api
-    from steersman.embedded.documents import carried, document_of
+    from steersman.cluster.store.documents import carried, document_of
 
     conditions = (api.Condition(type="DisruptionAllowed", status="False"),)
     budget = api.PodDisruptionBudget(metadata=api.ObjectMeta(name="b"))

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from steersman.apiserver.json_patches import MOST_OPERATIONS, REJECTED, json_patched
-from steersman.embedded.errors import BadRequest, RequestEntityTooLarge, StatusError, Unprocessable
+from steersman.cluster.apiserver.json_patches import MAX_OPERATIONS, REJECTED, apply_json_patch
+from steersman.cluster.store.errors import BadRequest, RequestEntityTooLarge, StatusError, Unprocessable
 
 DOCUMENT = {"spec": {"replicas": 3, "args": ["a", "b"], "labels": {"x/y": "1", "t~u": "2"}}}
 
 
 def changed(*operations: dict[str, Any], of: dict[str, Any] = DOCUMENT) -> Any:
-    return json_patched(of, list(operations))["spec"]
+    return apply_json_patch(of, list(operations))["spec"]
 
 
 def refusal_of(*operations: Any) -> StatusError:
     with pytest.raises(StatusError) as refusal:
-        json_patched(DOCUMENT, list(operations))
+        apply_json_patch(DOCUMENT, list(operations))
     return refusal.value
 
 
@@ -118,13 +118,13 @@ def test_a_result_that_is_no_object_is_refused() -> None:
 @pytest.mark.parametrize("operations", [{"op": "add"}, ["add"], None, "x"])
 def test_a_patch_is_a_list_of_objects(operations: Any) -> None:
     with pytest.raises(BadRequest, match="a JSON patch is a list of operations"):
-        json_patched(DOCUMENT, operations)
+        apply_json_patch(DOCUMENT, operations)
 
 
 def test_too_many_operations_are_refused() -> None:
-    operations = [{"op": "test", "path": "/spec/new", "value": None}] * (MOST_OPERATIONS + 1)
+    operations = [{"op": "test", "path": "/spec/new", "value": None}] * (MAX_OPERATIONS + 1)
     with pytest.raises(RequestEntityTooLarge, match="maximum operations in a JSON patch is 10000, got 10001"):
-        json_patched(DOCUMENT, operations)
+        apply_json_patch(DOCUMENT, operations)
 
 
 def test_copies_that_double_and_double_come_to_an_end() -> None:

@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from steersman.api.schemas import FieldSchema, schema_of
-from steersman.apiserver.field_sets import from_fields_v1, path_text, to_fields_v1
-from steersman.apiserver.managed_fields import ANCIENT, MOST_UPDATERS, managers_of, updated
-from steersman.apiserver.resources import Resource
-from steersman.apiserver.write_options import write_options
+from steersman.cluster.apiserver.field_sets import from_fields_v1, path_text, to_fields_v1
+from steersman.cluster.apiserver.managed_fields import ANCIENT, MAX_UPDATERS, managers_of, updated
+from steersman.cluster.apiserver.write_options import write_options
 
 POD, DEPLOYMENT = schema_of("v1", "Pod"), schema_of("apps/v1", "Deployment")
 NOON, LATER = "2026-01-01T12:00:00Z", "2026-01-01T13:00:00Z"
@@ -156,12 +154,12 @@ def test_managed_fields_that_cannot_be_read_are_taken_from_the_stored_object() -
 
 def test_the_oldest_updaters_become_one_when_there_are_too_many() -> None:
     document = after(None, deployment())
-    for number in range(MOST_UPDATERS + 3):
+    for number in range(MAX_UPDATERS + 3):
         labels = {**document["metadata"]["labels"], f"l{number}": "x"}
         changed = {**document, "metadata": {**document["metadata"], "labels": labels}}
         document = after(document, changed, f"manager-{number}", now=f"2026-01-02T00:00:{number:02d}Z")
     names = [entry["manager"] for entry in entries(document)]
-    assert len(names) == MOST_UPDATERS
+    assert len(names) == MAX_UPDATERS
     assert names[0] == ANCIENT
     ancient = managers_of(document)[next(manager for manager in managers_of(document) if manager.name == ANCIENT)]
     assert ("f:metadata", "f:labels", "f:l0") in ancient.fields
@@ -182,7 +180,7 @@ def test_a_list_whose_elements_have_no_keys_ends_tracking() -> None:
 
 def test_managers_are_named_by_field_manager_or_user_agent() -> None:
     def manager(query: Mapping[str, str], user_agent: str) -> str:
-        return write_options(Resource("v1", "pods", "Pod"), query, user_agent).field_manager
+        return write_options("UpdateOptions", query, user_agent).field_manager
 
     assert manager({"fieldManager": "me"}, "kubectl/v1.36 (linux)") == "me"
     assert manager({}, "kubectl/v1.36 (linux)") == "kubectl"

@@ -9,7 +9,7 @@ from typing import Any
 from tests.apiserver.custom_resources import definition
 from tests.apiserver.embedded_api import EmbeddedApi
 
-from steersman.apiserver.openapi import OpenApiResource, document_hash, group_version_document, index
+from steersman.cluster.apiserver.openapi import OpenApiResource, document_hash, group_version_document, index
 
 DEPLOYMENTS = OpenApiResource("deployments", "Deployment", True, ("status", "scale"))
 DATABASES = OpenApiResource("databases", "Database", True)

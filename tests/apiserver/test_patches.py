@@ -6,11 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from steersman.api.schemas import schema_of
-from steersman.apiserver.patches import (
+from steersman.cluster.apiserver.patches import (
     APPLY_PATCH,
     JSON_PATCH,
     MERGE_PATCH,
@@ -18,7 +17,7 @@ from steersman.apiserver.patches import (
     merge_patched,
     patched,
 )
-from steersman.embedded.errors import BadRequest, UnsupportedMediaType
+from steersman.cluster.store.errors import BadRequest, UnsupportedMediaType
 
 POD = schema_of("v1", "Pod")
 

@@ -10,17 +10,16 @@ from pathlib import Path
 import pytest
 
 from scripts import protobuf_fields
-from steersman.apiserver import protobuf
-from steersman.apiserver.protobuf import (
+from steersman.cluster.apiserver import protobuf_table
+from steersman.cluster.apiserver.protobuf import (
     ENDS_IN_A_NUMBER,
-    MAGIC,
-    NO_TABLE,
     NOT_PROTOBUF,
     OTHER_TYPE,
     OUT_OF_RANGE,
     decoded_object,
 )
-from steersman.apiserver.statuses import RequestRefused
+from steersman.cluster.apiserver.protobuf_table import MAGIC, NO_TABLE
+from steersman.cluster.apiserver.statuses import RequestRefused
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -113,10 +112,13 @@ def test_a_sentence_says_what_is_wrong_with_a_message(broken: bytes, why: str) -
 
 @pytest.fixture
 def without_table(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(protobuf, "TABLE", "there-is-no-such-table.json")
-    protobuf._tables.cache_clear()
+    monkeypatch.setattr(protobuf_table, "TABLE", "there-is-no-such-table.json")
+    caches = (protobuf_table._table, protobuf_table.message_of)
+    for cached in caches:
+        cached.cache_clear()
     yield
-    protobuf._tables.cache_clear()
+    for cached in caches:
+        cached.cache_clear()
 
 
 @pytest.mark.usefixtures("without_table")

@@ -12,7 +12,8 @@ from tests.apiserver.embedded_api import PODS, EmbeddedApi, pod
 from tests.apiserver.test_built_in_validation import BAD_OBJECTS, BAD_UPDATES
 from tests.apiserver.test_watches import Watching
 
-from steersman.embedded import Document
+from steersman.cluster.apiserver import schema_validation
+from steersman.cluster.store import Document
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DATABASES = "/apis/example.com/v1/namespaces/default/databases"
@@ -72,7 +73,7 @@ def test_a_bad_update_is_refused_by_the_api(cluster: EmbeddedApi, case: dict[str
     status = cluster.refusal(
         422, "PATCH", f"{url}/{made['metadata']['name']}", case["patch"], **{"content-type": MERGE}
     )
-    assert status["message"] == case["refusal"]
+    assert status["message"].split("\n")[0] == case["refusal"]
 
 
 def test_all_patches_and_updates_are_checked_alike(cluster: EmbeddedApi) -> None:
@@ -80,7 +81,7 @@ def test_all_patches_and_updates_are_checked_alike(cluster: EmbeddedApi) -> None
     url, wrong = f"{DEPLOYMENTS}/web?fieldManager=me", {"spec": {"replicas": -1}}
     whole = {**made, "spec": {**made["spec"], "replicas": -1}}
     operation = [{"op": "add", "path": "/spec/replicas", "value": -1}]
-    applied = {"apiVersion": "apps/v1", "kind": "Deployment", **wrong}
+    applied = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, **wrong}
     refusals = [
         cluster.refusal(422, "PUT", url, whole),
         cluster.refusal(422, "PATCH", url, wrong, **{"content-type": MERGE}),
@@ -107,8 +108,11 @@ def test_unknown_fields_are_told_and_dropped(cluster: EmbeddedApi) -> None:
     assert cluster.answer("POST", f"{PODS}?fieldValidation=Ignore", pod("db", colour="red")).warnings == ()
 
 
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+
+
 def test_mounts_of_claims_of_a_stateful_set_are_known(cluster: EmbeddedApi) -> None:
-    stateful = deployment(volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": {}}])
+    stateful = deployment(volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": CLAIM}])
     mounts = [{"name": "data", "mountPath": "/data"}]
     stateful["spec"]["template"]["spec"]["containers"][0]["volumeMounts"] = mounts
     cluster.create("/apis/apps/v1/namespaces/default/statefulsets", stateful)
@@ -127,8 +131,11 @@ def test_what_was_wrong_before_an_update_may_stay(cluster: EmbeddedApi) -> None:
     assert causes(status) == [("FieldValueInvalid", "spec.replicas")]
 
 
+ONE_CPU = {"requests": {"cpu": "1"}}
+
+
 def test_a_resize_may_change_what_an_update_may_not(cluster: EmbeddedApi) -> None:
-    cluster.create(PODS, pod("web"))
+    cluster.create(PODS, pod("web", containers=[{"name": "app", "image": "nginx", "resources": ONE_CPU}]))
     resized = {"spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "2"}}}]}}
     cluster.refusal(422, "PATCH", f"{PODS}/web", resized, **{"content-type": STRATEGIC})
     changed = cluster.patch(f"{PODS}/web/resize", resized, STRATEGIC)
@@ -172,11 +179,12 @@ def test_unspecified_fields_of_a_custom_resource_are_refused_when_asked_for(data
 
 def test_transition_rules_see_what_was_there(databases: EmbeddedApi) -> None:
     databases.create(DATABASES, database(fixed="a"))
-    url = f"{DATABASES}/d?fieldManager=me&force=true"
-    applied = {"apiVersion": "example.com/v1", "kind": "Database", "spec": {"size": 3, "fixed": "b"}}
+    url = f"{DATABASES}/d?fieldManager=me"
+    applied = database(fixed="b")
     operation = [{"op": "replace", "path": "/spec/fixed", "value": "b"}]
     for patch, kind in (({"spec": {"fixed": "b"}}, MERGE), (operation, JSON_PATCH), (applied, APPLY)):
-        status = databases.refusal(422, "PATCH", url, patch, **{"content-type": kind})
+        forced = f"{url}&force=true" if kind == APPLY else url
+        status = databases.refusal(422, "PATCH", forced, patch, **{"content-type": kind})
         assert causes(status)[0][1].startswith("spec")
     databases.patch(f"{DATABASES}/d", {"spec": {"size": 4}})
 
@@ -189,4 +197,100 @@ def test_an_applied_custom_resource_is_completed_too(databases: EmbeddedApi) -> 
 
 def test_a_definition_without_a_structural_schema_is_refused(cluster: EmbeddedApi) -> None:
     status = cluster.refusal(422, "POST", DEFINITIONS, definition({"type": "object", "properties": {"spec": {}}}))
-    assert causes(status) == [("FieldValueRequired", "spec.versions[0].schema.openAPIV3Schema.properties[spec].type")]
+    assert causes(status) == [("FieldValueRequired", "spec.validation.openAPIV3Schema.properties[spec].type")]
+
+
+@pytest.mark.parametrize(("value", "is_known"), [(1, True), (1.0, True), (True, False), ("1", False), ([1], True)])
+def test_values_of_an_enum_are_told_apart_as_in_json(cluster: EmbeddedApi, value: object, is_known: bool) -> None:
+    choices = [1, "a", [1], *(f"v{number}" for number in range(500))]
+    free = {"enum": choices, "x-kubernetes-preserve-unknown-fields": True}
+    spec = {"type": "object", "properties": {"choice": free}}
+    cluster.create(DEFINITIONS, definition({"type": "object", "properties": {"spec": spec}}))
+    answer = cluster.answer("POST", DATABASES, {**database(), "spec": {"choice": value}})
+    assert answer.code == (201 if is_known else 422)
+
+
+def test_an_enum_is_searched_once_and_not_for_every_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+
+    def counted(left: object, right: object) -> bool:
+        nonlocal compared
+        compared += 1
+        return left == right
+
+    monkeypatch.setattr(schema_validation, "is_same", counted)
+    schema = {"type": "array", "items": {"type": "string", "enum": [f"v{number}" for number in range(1000)]}}
+    assert list(schema_validation.problems_of_value(["v999"] * 1000, schema, "")) == []
+    assert compared == 0
+
+
+@pytest.mark.parametrize(
+    ("metadata", "problem"),
+    [
+        (
+            {"ownerReferences": ["x"]},
+            "json: cannot unmarshal string into Go struct field ObjectMeta.ownerReferences of type v1.OwnerReference",
+        ),
+        ({"labels": {"a": 1}}, "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"),
+        ({"wrong": 1}, 'strict decoding error: unknown field "metadata.wrong"'),
+    ],
+)
+def test_metadata_of_a_custom_resource_is_decoded_as_strictly_as_that_of_other_kinds(
+    cluster: EmbeddedApi, metadata: dict[str, Any], problem: str
+) -> None:
+    cluster.create(DEFINITIONS, definition())
+    wrong = {**database(size=1), "metadata": {"name": "a", **metadata}}
+    status = cluster.refusal(400, "POST", f"{DATABASES}?fieldValidation=Strict", wrong)
+    assert status["message"] == f'Database in version "v1" cannot be handled as a Database: {problem}'
+
+
+def bounded(schema: Document, **bounds: int) -> Document:
+    return {"type": "object", "properties": {"a": {"type": "array", "items": schema, **bounds}}}
+
+
+NESTED = [{"rule": "self.a.all(x, self.a.exists(y, x == y))"}]
+TEXT = {"type": "string"}
+PAIR = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}}
+SIX = "self.x < self.y && self.x > 1 && self.y > 2 && self.x != 7 && self.y != 9 && self.x + self.y < 100"
+
+
+@pytest.mark.parametrize(
+    ("spec", "factor"),
+    [
+        (bounded({**TEXT, "x-kubernetes-validations": [{"rule": "self != ''"}]}), ""),
+        (bounded({**TEXT, "x-kubernetes-validations": [{"rule": "self.matches('^[a-z]+$')"}]}), "more than 100x"),
+        ({**bounded(TEXT), "x-kubernetes-validations": NESTED}, "more than 100x"),
+        ({**bounded(TEXT, maxItems=100), "x-kubernetes-validations": NESTED}, "more than 100x"),
+        ({**bounded({**TEXT, "maxLength": 20}, maxItems=100), "x-kubernetes-validations": NESTED}, ""),
+        (bounded({**PAIR, "x-kubernetes-validations": [{"rule": SIX}]}), "2.2x"),
+        (bounded({**PAIR, "x-kubernetes-validations": [{"rule": SIX}]}, maxItems=1000), ""),
+        (
+            {
+                **bounded({"type": "integer"}),
+                "x-kubernetes-validations": [{"rule": "self.a.all(x, x < 5 && x > 1 && x != 3)"}],
+            },
+            "1.258291x",
+        ),
+    ],
+)
+def test_a_rule_is_refused_by_the_cost_that_its_schema_allows(
+    cluster: EmbeddedApi, spec: Document, factor: str
+) -> None:
+    """The factors are those of a kube-apiserver v1.36.4."""
+    made = definition({"type": "object", "properties": {"spec": spec}})
+    if not factor:
+        cluster.create(DEFINITIONS, made)
+        return
+    status = cluster.refusal(422, "POST", DEFINITIONS, made)
+    assert f"estimated rule cost exceeds budget by factor of {factor} (try simplifying the rule" in status["message"]
+    assert causes(status)[0][0] == "FieldValueForbidden"
+
+
+def test_classes_of_an_invalid_pod_are_refused_before_its_other_faults() -> None:
+    cluster = EmbeddedApi(api_server_admission=True)
+    status = cluster.refusal(403, "POST", PODS, pod("p", runtimeClassName="A_b"))
+    assert status["message"] == 'pods "p" is forbidden: pod rejected: RuntimeClass "A_b" not found'
+    status = cluster.refusal(403, "POST", PODS, pod("p", preemptionPolicy="never"))
+    assert "the string value of PreemptionPolicy (never) must not be provided" in status["message"]
+    cluster.refusal(422, "POST", PODS, pod("p", restartPolicy="never"))
+    assert cluster.get(PODS)["items"] == []

@@ -6,17 +6,23 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import aiohttp
 import pytest
 from tests.apiserver.embedded_api import CONFIG_MAPS, TOKEN, EmbeddedApi, config_map
 
-from steersman.apiserver.server import BODY_BYTES, ApiServer, Durable, in_memory
-from steersman.errors import InputError
-from steersman.serving.connections import ConnectionLimits
-from steersman.serving.listener import Listen
+from steersman.base.errors import InputError
+from steersman.cluster.apiserver.rules import Rules
+from steersman.cluster.apiserver.server import BODY_BYTES, ApiServer, Durable, in_memory
+from steersman.cluster.apiserver.service import LARGE_BODY_BYTES
+from steersman.cluster.store import Document
+from steersman.kube.serving import server as http_server
+from steersman.kube.serving.connections import ConnectionLimits
+from steersman.kube.serving.listener import Listen
 
 DEADLINE_SECONDS = 20.0
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
@@ -53,6 +59,63 @@ def test_only_those_with_a_token_get_in() -> None:
             assert answer.status == 401
             assert (await answer.json())["reason"] == "Unauthorized"
         assert (await client.get("/healthz", headers={"Authorization": ""})).status == 200
+
+    run(scenario)
+
+
+def test_a_token_that_is_not_utf_8_is_refused() -> None:
+    async def scenario(_: EmbeddedApi, server: ApiServer, __: aiohttp.ClientSession) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"GET /api/v1/pods HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \xff\xfe\r\n\r\n")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 401 ")
+        writer.close()
+
+    run(scenario)
+
+
+def test_a_large_body_does_not_keep_other_clients_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, answered = threading.Event(), threading.Event()
+    prepare = Rules.prepare
+
+    def slow(*arguments: Any) -> Any:
+        begun.set()
+        assert answered.wait(DEADLINE_SECONDS / 2), "nobody else was answered meanwhile"
+        return prepare(*arguments)
+
+    async def scenario(cluster: EmbeddedApi, _: ApiServer, client: aiohttp.ClientSession) -> None:
+        await client.post(CONFIG_MAPS, json=config_map("other"))
+        monkeypatch.setattr(Rules, "prepare", slow)
+        large = config_map("large", data={"key": "x" * (LARGE_BODY_BYTES + 1)})
+        writing = asyncio.create_task(client.post(CONFIG_MAPS, json=large))
+        await asyncio.to_thread(begun.wait)
+        assert (await client.get("/livez")).status == 200
+        assert (await client.get(f"{CONFIG_MAPS}/other")).status == 200
+        answered.set()
+        assert (await writing).status == 201
+        assert "large" in [item["metadata"]["name"] for item in cluster.get(CONFIG_MAPS)["items"]]
+
+    run(scenario)
+
+
+def test_an_object_that_changes_while_a_large_update_is_prepared_is_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, changed = threading.Event(), threading.Event()
+    prepare = Rules.prepare
+
+    def slow(self: Rules, resource: Any, document: Document, *arguments: Any) -> Any:
+        if len(str(document)) > LARGE_BODY_BYTES:
+            begun.set()
+            assert changed.wait(DEADLINE_SECONDS / 2), "the other update was not carried out"
+        return prepare(self, resource, document, *arguments)
+
+    async def scenario(_: EmbeddedApi, __: ApiServer, client: aiohttp.ClientSession) -> None:
+        await client.post(CONFIG_MAPS, json=config_map("m"))
+        monkeypatch.setattr(Rules, "prepare", slow)
+        large = config_map("m", data={"key": "x" * (LARGE_BODY_BYTES + 1)})
+        writing = asyncio.create_task(client.put(f"{CONFIG_MAPS}/m", json=large))
+        await asyncio.to_thread(begun.wait)
+        assert (await client.put(f"{CONFIG_MAPS}/m", json=config_map("m", data={"a": "b"}))).status == 200
+        changed.set()
+        assert (await writing).status == 409
 
     run(scenario)
 
@@ -160,6 +223,17 @@ def test_a_body_that_says_it_is_too_large_is_not_waited_for() -> None:
     run(scenario)
 
 
+@pytest.mark.parametrize(("path", "code"), [(CONFIG_MAPS, b"401"), ("/healthz", b"413")])
+def test_the_body_of_a_client_without_a_token_is_not_read(path: str, code: bytes) -> None:
+    async def scenario(_: EmbeddedApi, server: ApiServer, __: aiohttp.ClientSession) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{{".encode())
+        assert (await reader.readline()).split()[1] == code
+        writer.close()
+
+    run(scenario)
+
+
 def test_nonsense_and_clients_that_hang_up_are_nothing_to_log(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario(_: EmbeddedApi, server: ApiServer, client: aiohttp.ClientSession) -> None:
         head = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length:"
@@ -189,3 +263,32 @@ def test_a_write_that_cannot_be_kept_is_answered_with_a_status() -> None:
         assert "disk is full" in status["message"]
 
     run(scenario, durable=full_disk)
+
+
+def test_a_server_that_stops_does_not_wait_for_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "SHUTDOWN_SECONDS", 2 * DEADLINE_SECONDS)
+
+    async def body() -> None:
+        cluster = EmbeddedApi()
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            async with ApiServer(Listen("127.0.0.1", 0), cluster.service, cluster.tokens) as server:
+                reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+                head = f"GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+                writer.write(head.encode())
+                assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
+            writer.close()
+
+    asyncio.run(body())
+
+
+def test_a_request_to_upgrade_the_connection_is_answered_and_ends_it() -> None:
+    async def scenario(_: EmbeddedApi, server: ApiServer, __: aiohttp.ClientSession) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        head = "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+        writer.write(head.encode())
+        answer = await reader.read()
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert b"Connection: close" in answer
+        writer.close()
+
+    run(scenario)

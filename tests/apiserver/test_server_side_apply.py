@@ -7,13 +7,12 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from steersman.api.schemas import FieldSchema, schema_of
-from steersman.apiserver.managed_fields import BEFORE_FIRST_APPLY, updated
-from steersman.apiserver.server_side_apply import LAST_APPLIED, ApplyConflict, apply
-from steersman.embedded.errors import BadRequest
+from steersman.cluster.apiserver.managed_fields import BEFORE_FIRST_APPLY, updated
+from steersman.cluster.apiserver.server_side_apply import LAST_APPLIED, ApplyConflict, apply
+from steersman.cluster.store import StatusError
 
 DEPLOYMENT = schema_of("apps/v1", "Deployment")
 POD = schema_of("v1", "Pod")
@@ -220,7 +219,7 @@ def test_status_cannot_be_applied_through_the_object_itself() -> None:
     ],
 )
 def test_what_cannot_be_applied_is_refused(wanted: dict[str, Any], why: str) -> None:
-    with pytest.raises(BadRequest, match=why):
+    with pytest.raises(StatusError, match=why):
         applied(None, wanted)
 
 

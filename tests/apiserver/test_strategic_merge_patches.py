@@ -6,12 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from steersman.api.schemas import schema_of
-from steersman.apiserver.strategic_merge_patches import strategically_merged
-from steersman.embedded.errors import BadRequest, StatusError, Unprocessable
+from steersman.cluster.apiserver.strategic_merge_patches import strategically_merged
+from steersman.cluster.store.errors import BadRequest, StatusError, Unprocessable
 
 POD, DEPLOYMENT, BUDGET = (
     schema_of("v1", "Pod"),

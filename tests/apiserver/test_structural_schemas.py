@@ -6,17 +6,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from tests.apiserver.custom_resources import INVALID, SCHEMA, VALID, database, definition
 
-from steersman.apiserver.invalid_objects import InvalidObject, refuse
-from steersman.apiserver.structural_schemas import (
+from steersman.cluster.apiserver.invalid_objects import InvalidObject, refuse
+from steersman.cluster.apiserver.structural_schemas import (
     custom_resource_schema,
     defaulted,
     problems_of,
-    problems_of_definition,
     pruned,
     unspecified_fields,
     version_schema,
@@ -153,44 +150,9 @@ def test_the_schema_for_patches_knows_metadata() -> None:
     assert custom_resource_schema({}).preserves_unknown_fields
 
 
-def test_a_structural_schema_has_no_problems() -> None:
-    assert problems_of_definition(definition()) == []
-
-
-@pytest.mark.parametrize(
-    ("schema", "text"),
-    [
-        ({}, ".type: Required value: must not be empty at the root"),
-        ({"type": "array", "items": {"type": "string"}}, '.type: Invalid value: "array": must be object at the root'),
-        (
-            {"type": "object", "properties": {"a": {}}},
-            ".properties[a].type: Required value: must not be empty for specified object fields",
-        ),
-        (
-            {"type": "object", "properties": {"a": {"type": "array", "items": {}}}},
-            ".properties[a].items.type: Required value: must not be empty for specified array items",
-        ),
-        (
-            {"type": "object", "properties": {"a": {"type": "array"}}},
-            ".properties[a].items: Required value: must be specified",
-        ),
-        (
-            {"type": "object", "anyOf": [{"type": "object"}]},
-            ".anyOf[0].type: Forbidden: must be empty to be structural",
-        ),
-        (
-            {"type": "object", "x-kubernetes-validations": [{"rule": "self.a +"}]},
-            "compilation failed",
-        ),
-        (
-            {
-                "type": "object",
-                "properties": {"a": {"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "map"}},
-            },
-            ".x-kubernetes-list-map-keys: Required value: must not be empty if x-kubernetes-list-type is map",
-        ),
-    ],
-)
-def test_what_is_not_structural_is_told(schema: dict[str, Any], text: str) -> None:
-    problems = [str(problem) for problem in problems_of_definition(definition(schema))]
-    assert any(text in problem for problem in problems), problems
+def test_a_text_is_refused_once_and_a_list_for_every_repeated_element() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 2, "pattern": "^x$"}}}
+    (too_long,) = problems_of({"a": "abc"}, schema)
+    assert too_long.reason == "FieldValueTooLong"
+    schema = {"type": "object", "properties": {"a": {"type": "array", "x-kubernetes-list-type": "set"}}}
+    assert [problem.field for problem in problems_of({"a": ["x", "x", "x"]}, schema)] == ["a[1]", "a[2]"]

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.apiserver.embedded_api import PODS, EmbeddedApi, pod
 
@@ -34,7 +36,7 @@ def test_a_scale_shows_and_changes_the_replicas(cluster: EmbeddedApi) -> None:
     cluster.refusal(409, "PUT", f"{DEPLOYMENTS}/web/scale", {**scale, "spec": {"replicas": 6}})
     assert cluster.patch(f"{DEPLOYMENTS}/web/scale", {"spec": {"replicas": 7}})["spec"] == {"replicas": 7}
     assert cluster.get(f"{DEPLOYMENTS}/web")["spec"]["replicas"] == 7
-    cluster.refusal(400, "PATCH", f"{DEPLOYMENTS}/web/scale", {"spec": {"replicas": -1}}, **MERGE)
+    cluster.refusal(422, "PATCH", f"{DEPLOYMENTS}/web/scale", {"spec": {"replicas": -1}}, **MERGE)
 
 
 MERGE = {"content-type": "application/merge-patch+json"}
@@ -92,14 +94,55 @@ def test_ephemeral_containers_are_added_as_far_as_objects_go(cluster: EmbeddedAp
     assert "hostNetwork" not in found
 
 
+ONE_CPU = {"requests": {"cpu": "1"}}
+
+
 def test_a_resize_changes_resources_and_nothing_else(cluster: EmbeddedApi) -> None:
-    cluster.create(PODS, pod("web"))
+    cluster.create(PODS, pod("web", containers=[{"name": "app", "image": "nginx", "resources": ONE_CPU}]))
     resized = {"name": "app", "image": "other", "resources": {"requests": {"cpu": "2"}}}
     written = cluster.patch(
         f"{PODS}/web/resize", {"spec": {"containers": [resized]}}, "application/strategic-merge-patch+json"
     )
     assert written["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "2"}
     assert written["spec"]["containers"][0]["image"] == "nginx"
+
+
+RESIZES: dict[str, dict[str, Any]] = {
+    "Pod QOS Class may not change": {
+        "containers": [{"name": "app", "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}}]
+    },
+    "resource requests cannot be removed": {
+        "containers": [{"name": "app", "resources": {"requests": {"memory": "1Gi"}}}]
+    },
+    "containers may not be renamed or reordered": {"containers": [{"name": "other", "resources": ONE_CPU}]},
+    "containers may not be added or removed": {"containers": [{"name": "app"}, {"name": "more", "image": "x"}]},
+    "only cpu and memory resources are mutable": {
+        "containers": [{"name": "app", "resources": {"requests": {"cpu": "1", "ephemeral-storage": "1Gi"}}}]
+    },
+}
+
+
+@pytest.mark.parametrize("detail", RESIZES)
+def test_a_resize_that_changes_more_than_amounts_is_refused(cluster: EmbeddedApi, detail: str) -> None:
+    made = cluster.create(PODS, pod("web", containers=[{"name": "app", "image": "nginx", "resources": ONE_CPU}]))
+    containers = [{**made["spec"]["containers"][0], **sent} for sent in RESIZES[detail]["containers"]]
+    resized = {**made, "spec": {**made["spec"], "containers": containers}}
+    status = cluster.refusal(422, "PUT", f"{PODS}/web/resize", resized)
+    assert detail in status["message"]
+
+
+def test_an_ephemeral_container_stays_as_it_was_added(cluster: EmbeddedApi) -> None:
+    made = cluster.create(PODS, pod("web"))
+    debugger = {"name": "debug", "image": "busybox"}
+    url = f"{PODS}/web/ephemeralcontainers"
+    made["spec"]["ephemeralContainers"] = [debugger]
+    made = cluster.update(url, made)
+    made["spec"]["ephemeralContainers"] = []
+    status = cluster.refusal(422, "PUT", url, made)
+    assert 'existing ephemeral containers "debug" may not be removed' in status["message"]
+    made["spec"]["ephemeralContainers"] = [{**debugger, "image": "other"}]
+    status = cluster.refusal(422, "PUT", url, made)
+    assert 'existing ephemeral containers "debug" may not be changed' in status["message"]
 
 
 @pytest.mark.parametrize("kind", ["selfsubjectaccessreviews", "subjectaccessreviews"])
@@ -114,7 +157,7 @@ def test_a_token_is_reviewed(cluster: EmbeddedApi) -> None:
     assert not cluster.create(url, {"spec": {"token": "wrong"}})["status"]["authenticated"]
 
 
-@pytest.mark.parametrize(("method", "name"), [("GET", "log"), ("GET", "exec"), ("POST", "exec"), ("POST", "attach")])
+@pytest.mark.parametrize(("method", "name"), [("GET", "exec"), ("POST", "exec"), ("POST", "attach")])
 def test_what_needs_containers_is_refused_with_a_sentence(cluster: EmbeddedApi, method: str, name: str) -> None:
     cluster.create("/api/v1/namespaces/default/pods", pod("web"))
     refusal = cluster.refusal(501, method, f"/api/v1/namespaces/default/pods/web/{name}")

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from steersman.api import timestamps
-from steersman.apiserver.json_paths import found_at
-from steersman.apiserver.table_texts import human_duration, selector_text
-from steersman.apiserver.tables import table_of
-from steersman.errors import InputError
+from steersman.api.json_paths import find_values
+from steersman.base.errors import InputError
+from steersman.cluster.apiserver.table_texts import human_duration, selector_text
+from steersman.cluster.apiserver.tables import table_of
 
 CREATED = "2026-01-01T00:00:00Z"
 NOW = timestamps.parse(CREATED) + 300
@@ -238,6 +238,7 @@ def test_selectors_are_written_as_on_the_command_line() -> None:
         (".l[-1].n", ["y"]),
         (".l[5]", []),
         (".l[*].n", ["x", "y"]),
+        (".a.*", [1, 2]),
         (".l[?(@.v>1)].n", ["y"]),
         (".l[?(@.n!='x')].n", ["y"]),
         (".l[?(@.w)].n", ["y"]),
@@ -246,10 +247,10 @@ def test_selectors_are_written_as_on_the_command_line() -> None:
 )
 def test_simple_paths_lead_to_values(path: str, values: list[Any]) -> None:
     document = {"a": {"b": 1, "c.d": 2}, "l": [{"n": "x", "v": 1}, {"n": "y", "v": 2, "w": True}]}
-    assert found_at(path, document) == values
+    assert find_values(path, document) == values
 
 
 @pytest.mark.parametrize("path", ["..a", ".a[", ".a[(@.length-1)]"])
 def test_other_paths_are_refused(path: str) -> None:
     with pytest.raises(InputError, match="is not a simple JSONPath"):
-        found_at(path, {})
+        find_values(path, {})

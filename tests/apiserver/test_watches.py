@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from tests.apiserver.embedded_api import CONFIG_MAPS, EmbeddedApi, config_map
 
-from steersman.apiserver.requests import WatchAnswer
-from steersman.apiserver.watches import INITIAL_EVENTS_END, LINES_AT_A_TIME
+from steersman.cluster.apiserver.requests import WatchAnswer
+from steersman.cluster.apiserver.watches import INITIAL_EVENTS_END, LINES_AT_A_TIME
 
 DEADLINE_SECONDS = 10.0
 
@@ -182,7 +182,7 @@ def test_one_object_is_watched_by_its_name() -> None:
 
 
 def test_a_watch_gets_a_last_bookmark_before_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steersman.apiserver.watches.LAST_BOOKMARK_SECONDS", 59.99)
+    monkeypatch.setattr("steersman.cluster.apiserver.watches.LAST_BOOKMARK_SECONDS", 59.99)
 
     async def run() -> None:
         cluster = EmbeddedApi()

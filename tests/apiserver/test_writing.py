@@ -156,14 +156,18 @@ def test_a_lease_is_created_by_its_first_update(cluster: EmbeddedApi) -> None:
     cluster.refusal(404, "PUT", f"{CONFIG_MAPS}/none", config_map("none"))
 
 
-def test_webhook_configurations_are_stored_with_a_warning(cluster: EmbeddedApi) -> None:
-    url = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-    answer = cluster.answer("POST", url, {"metadata": {"name": "w"}, "webhooks": []})
-    assert answer.code == 201
-    assert "calls no webhooks" in answer.warnings[0]
-
-
 def test_the_struct_and_the_document_of_an_update_agree(cluster: EmbeddedApi) -> None:
     cluster.create(PODS, pod("web"))
     cluster.patch(f"{PODS}/web", {"metadata": {"labels": {"app": "web"}}})
     assert cluster.store.get(api.Pod, "default/web").metadata.labels == {"app": "web"}
+
+
+def test_limit_ranges_apply_to_pods_that_are_created_on_a_node() -> None:
+    cluster = EmbeddedApi(api_server_admission=True)
+    limits = [{"type": "Container", "defaultRequest": {"cpu": "100m"}, "max": {"memory": "1Gi"}}]
+    cluster.create(
+        "/api/v1/namespaces/default/limitranges",
+        {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l"}, "spec": {"limits": limits}},
+    )
+    resources = cluster.create(PODS, pod("placed", nodeName="n1"))["spec"]["containers"][0]["resources"]
+    assert resources == {"limits": {"memory": "1Gi"}, "requests": {"cpu": "100m", "memory": "1Gi"}}

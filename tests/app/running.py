@@ -13,9 +13,9 @@ import aiohttp
 from tests.client.api_server import SERVED_KINDS, ApiServer
 
 from steersman import api
-from steersman.app import Control, ElectionFlags, RecordOptions, RunOptions, ServingOptions, run
-from steersman.client.lease import Lease
-from steersman.config import Duration
+from steersman.api import Duration
+from steersman.kube.client.lease import Lease
+from steersman.run.app import Control, ElectionFlags, RecordOptions, RunOptions, ServingOptions, run
 from steersman.testing import make_node
 
 ALONE = ElectionFlags(leader_elect=False)

@@ -17,11 +17,11 @@ from aiohttp import web
 from tests.client.following import IMPATIENT, running, until
 from tests.client.serving import run, serve
 
-from steersman.app import AuthenticationOptions
-from steersman.app.endpoints import AUTHORITIES_PATH, Authorities, look_up, published
-from steersman.client import ApiError, Connection, UnreadableAnswer, http_transport
-from steersman.errors import InputError
-from steersman.serving import CertificateUsers, ServerTls, TlsOptions, self_signed
+from steersman.base.errors import InputError
+from steersman.kube.client import ApiError, Connection, UnreadableAnswer, http_transport
+from steersman.kube.serving import CertificateUsers, ServerTls, TlsOptions, self_signed
+from steersman.run.app import AuthenticationOptions
+from steersman.run.app.endpoints import AUTHORITIES_PATH, Authorities, look_up, published
 from steersman.testing.control_plane import Authority
 
 USERS, PROXIES = Authority("users"), Authority("proxies")
@@ -102,7 +102,7 @@ def test_a_failure_that_goes_on_is_said_once(caplog: pytest.LogCaptureFixture) -
         ):
             await until(lambda: publisher.asked > 5)
 
-    with caplog.at_level(logging.WARNING, "steersman.app"):
+    with caplog.at_level(logging.WARNING, "steersman.run.app"):
         run(scenario())
     assert len([message for message in caplog.messages if "cannot be looked up" in message]) == 1
 

@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 import pytest
 from tests.client.serving import run
 
-from steersman.app.control_thread import ControlThread, SchedulingLoopPort
-from steersman.serving import SchedulingLoopBusy
+from steersman.kube.serving import SchedulingLoopBusy
+from steersman.run.app.control_thread import ControlThread, SchedulingLoopPort
 
 
 async def thread_name() -> str:

@@ -16,10 +16,9 @@ from tests.client.following import until
 from tests.client.serving import run
 
 from steersman import api
-from steersman.app import process
-from steersman.app import program as program_module
-from steersman.client.lease import Lease, LeaseSpec
 from steersman.config import API_VERSION, CONFIGURATION_KIND
+from steersman.kube.client.lease import Lease, LeaseSpec
+from steersman.run.app import process, program as program_module
 from steersman.testing import make_pod
 
 ANOTHER = LeaseSpec(holder_identity="another", lease_duration_seconds=3600)
@@ -135,7 +134,7 @@ def test_a_scheduling_loop_that_stands_still_for_long_gives_the_lease_up(
         assert lease is not None
         assert lease.spec.holder_identity not in ("", "another"), "it is left to end by itself"
 
-    with caplog.at_level(logging.ERROR, "steersman.app"):
+    with caplog.at_level(logging.ERROR, "steersman.run.app"):
         run(scenario())
     assert any("has stood still" in message for message in caplog.messages)
 

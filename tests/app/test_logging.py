@@ -18,9 +18,9 @@ from tests.client.dispatching import stored
 from tests.client.following import until
 from tests.client.serving import run
 
-from steersman.app import Control, RunOptions
-from steersman.app import run as run_program
-from steersman.app.log_lines import (
+from steersman.kube.observe import Log, LogFormat, set_up
+from steersman.run.app import Control, RunOptions, run as run_program
+from steersman.run.app.log_lines import (
     ATTEMPT,
     BEST,
     BOUND,
@@ -34,8 +34,7 @@ from steersman.app.log_lines import (
     PLUGIN_SCORE,
     PREEMPTED,
 )
-from steersman.app.run import STARTING
-from steersman.observe import Log, LogFormat, set_up
+from steersman.run.app.run import STARTING
 from steersman.testing import make_pod
 
 

@@ -12,7 +12,10 @@ from tests.client.following import IMPATIENT, running, until
 from tests.client.pacing import NoChance, Pacing
 from tests.client.serving import run
 
-from steersman.app.process import (
+from steersman.base.clock import ManualClock
+from steersman.base.timing import Timing
+from steersman.kube.observe import Metrics
+from steersman.run.app.process import (
     LOOK_SECONDS,
     STANDSTILL_SECONDS,
     Heartbeat,
@@ -20,9 +23,6 @@ from steersman.app.process import (
     kept_going,
     raise_open_files,
 )
-from steersman.client import Timing
-from steersman.clock import ManualClock
-from steersman.observe import Metrics
 
 
 def test_as_many_files_may_be_open_as_the_operator_allows() -> None:
@@ -52,7 +52,7 @@ def test_what_fails_is_logged_counted_and_begun_again(caplog: pytest.LogCaptureF
         async with running(kept_going("certificate", work, IMPATIENT, metrics)):
             await until(lambda: len(begun) == 3)
 
-    with caplog.at_level(logging.ERROR, "steersman.app"):
+    with caplog.at_level(logging.ERROR, "steersman.run.app"):
         run(scenario())
     failures = metrics.registry.get_sample_value("steersman_background_failures_total", {"task": "certificate"})
     assert failures == 2

@@ -12,7 +12,7 @@ from aiohttp import web
 from tests.app.running import ALONE, answer, cluster, free_port, running_program
 from tests.client.serving import run, serve
 
-from steersman.app import AuthenticationOptions, ServingOptions
+from steersman.run.app import AuthenticationOptions, ServingOptions
 
 
 class Reviewer:

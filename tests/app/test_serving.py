@@ -13,8 +13,8 @@ from tests.client.following import IMPATIENT, Diary, running, until
 from tests.client.serving import run, self_signed
 
 from steersman import api
-from steersman.app.endpoints import synced_checks
-from steersman.client import Connection, Informers, http_transport
+from steersman.kube.client import Connection, Informers, http_transport
+from steersman.run.app.endpoints import synced_checks
 from steersman.testing import make_pod
 
 
@@ -81,7 +81,7 @@ def test_a_dump_compares_the_cache_with_the_server(caplog: pytest.LogCaptureFixt
             await until(lambda: not program.control.dump.is_set())
             assert await program.stopped() == 0
 
-    with caplog.at_level(logging.INFO, "steersman.app"):
+    with caplog.at_level(logging.INFO, "steersman.run.app"):
         run(scenario())
     assert any("n0" in message for message in caplog.messages)
     assert "the cache agrees with the API server" in caplog.messages

@@ -6,18 +6,28 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import threading
+from collections import Counter
+from pathlib import Path
 
 import pytest
-from tests.app.running import ALONE, QUICK, UNSERVED, cluster, held_lease, running_program
+from tests.app.running import (
+    ALONE,
+    QUICK,
+    UNSERVED,
+    cluster,
+    held_lease,
+    running_program,
+    serving_somewhere,
+)
 from tests.client.dispatching import events, stored
 from tests.client.following import until
 from tests.client.serving import run
 
-from steersman.app import RunOptions
-from steersman.app import program as program_module
-from steersman.app.process import Bindings
-from steersman.app.run import until_signalled
+from steersman.run.app import RunOptions, program as program_module
+from steersman.run.app.process import Bindings
+from steersman.run.app.run import until_signalled
 from steersman.testing import make_pod
 
 
@@ -139,5 +149,57 @@ def test_a_second_signal_does_not_wait_for_bindings() -> None:
             os.kill(os.getpid(), signal.SIGINT)
             assert await program == 1
         assert not stored(server, "web").spec.node_name
+
+    run(scenario())
+
+
+def test_the_port_is_free_while_bindings_are_still_finished() -> None:
+    async def scenario() -> None:
+        server, serving = cluster(), serving_somewhere()
+        server.faults.refuse(429, times=1, method="POST", part_of_path="binding", retry_after=2)
+        server.store.create(make_pod("slow").obj())
+        async with running_program(server, serving=serving) as program:
+            await until(lambda: any("binding" in request for request in server.requests))
+            program.control.stop.set()
+            await until(lambda: is_free(serving.port))
+            assert not stored(server, "slow").spec.node_name, "the binding has not been finished yet"
+            assert await program.stopped() == 0
+        assert stored(server, "slow").spec.node_name
+
+    run(scenario())
+
+
+def is_free(port: int) -> bool:
+    """Return whether another process could listen there."""
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            other.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def test_no_event_is_lost_at_the_end_however_low_the_request_rate_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(program_module, "DRAIN_SECONDS", 2.0)
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "clientConnection: {qps: 5, burst: 100}\n"
+    )
+
+    async def scenario() -> None:
+        server = cluster()
+        for number in range(40):
+            server.store.create(make_pod(f"web-{number}").obj())
+        async with running_program(server, config_file=str(file)) as program:
+            await until(lambda: all(stored(server, f"web-{number}").spec.node_name for number in range(40)))
+            for number in range(100):
+                server.store.create(make_pod(f"misfit-{number}").node_selector("nowhere", "true").obj())
+            await until(lambda: len(events(server)) >= 90)  # then the burst is used up
+            assert await program.stopped() == 0
+        assert Counter(event.reason for event in events(server)) == {"Scheduled": 40, "FailedScheduling": 100}
 
     run(scenario())

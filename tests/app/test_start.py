@@ -11,19 +11,27 @@ import sys
 import pytest
 from tests.serving.running import endpoints as pages
 
-from steersman.app import ServingOptions, endpoints
-from steersman.app.control_thread import ControlTransports
-from steersman.client import Timing
-from steersman.client.connection import Connection
-from steersman.client.transport import HttpTransport
-from steersman.observe import Metrics
+from steersman.base.timing import Timing
+from steersman.kube.client.connection import Connection
+from steersman.kube.client.transport import HttpTransport
+from steersman.kube.observe import Metrics
+from steersman.run.app import ServingOptions, endpoints
+from steersman.run.app.control_thread import ControlTransports
 
-HEAVY = ("aiohttp", "cryptography", "re2", "rich", "steersman.cel.parser", "steersman.testing", "steersman.perf")
+HEAVY = (
+    "aiohttp",
+    "cryptography",
+    "re2",
+    "rich",
+    "steersman.api.cel.parser",
+    "steersman.testing",
+    "steersman.testing.bench",
+)
 """Each takes 20 ms or more, and a scheduler may well never need it, or not before it serves."""
 
 
 def test_what_few_schedulers_need_is_not_imported_before_it_is_needed() -> None:
-    code = f"import sys; from steersman.app import main; print([name for name in {HEAVY} if name in sys.modules])"
+    code = f"import sys; from steersman.run.app import main; print([name for name in {HEAVY} if name in sys.modules])"
     imported = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert imported.stdout.strip() == "[]"
 

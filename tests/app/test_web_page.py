@@ -8,12 +8,12 @@ import asyncio
 import msgspec
 from tests.web.looked_at import request
 
-from steersman.app import ServingOptions
-from steersman.app.endpoints import access_options
-from steersman.app.web_page import RunPage
-from steersman.observe import DecisionLog
-from steersman.serving import ask_here
-from steersman.serving.access import OpenPaths
+from steersman.kube.observe import DecisionLog
+from steersman.kube.serving import ask_here
+from steersman.kube.serving.access import OpenPaths
+from steersman.run.app import ServingOptions
+from steersman.run.app.endpoints import access_options
+from steersman.run.app.web_page import RunPage
 from steersman.testing import Harness, make_node, make_pod
 
 OWN = {"Host": "scheduler.example:10259"}

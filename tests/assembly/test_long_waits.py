@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from steersman.assembly import Scheduler, SchedulerOptions
-from steersman.clock import ManualClock
-from steersman.embedded import Store, feed
-from steersman.rng import SeededRng
-from steersman.sim.tasks import Tasks
-from steersman.sim.writer import EmbeddedWriter
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
+from steersman.cluster.store import Store, feed
+from steersman.scheduler.assembly import Scheduler, SchedulerOptions
+from steersman.simulation.virtual_time.tasks import Tasks
+from steersman.simulation.virtual_time.writer import EmbeddedWriter
 from steersman.testing import make_node, make_pod
 
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from steersman import api
-from steersman.assembly.nominations import NominatedPods
-from steersman.clock import ManualClock
+from steersman.base.clock import ManualClock
 from steersman.framework.pod_info import PodShapes
-from steersman.queue import QueueProfile, SchedulingQueue
-from steersman.state.node_table import NodeTable
+from steersman.scheduler.assembly.nominations import NominatedPods
+from steersman.scheduler.queue import QueueProfile, SchedulingQueue
+from steersman.scheduler.state.node_table import NodeTable
 from steersman.testing import PodBuilder, make_pod
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.assembly import AttemptObserver, Scheduler, SchedulerOptions
-from steersman.assembly.observers import OBSERVER
-from steersman.clock import ManualClock
-from steersman.cycle.decision import Decision, Failed, Scheduled, Unschedulable
-from steersman.embedded import Store, feed
-from steersman.engine.evaluation import Evaluation
+from steersman.base.clock import ManualClock
+from steersman.base.internal_errors import InternalErrors
+from steersman.base.rng import SeededRng
+from steersman.cluster.store import Store, feed
 from steersman.framework.pod_info import PodInfo
-from steersman.internal_errors import InternalErrors
-from steersman.queue import QueuedPodInfo
-from steersman.rng import SeededRng
-from steersman.sim.tasks import Tasks
-from steersman.sim.writer import EmbeddedWriter
+from steersman.scheduler.assembly import AttemptObserver, Scheduler, SchedulerOptions
+from steersman.scheduler.assembly.observers import OBSERVER
+from steersman.scheduler.cycle.decision import Decision, Failed, Scheduled, Unschedulable
+from steersman.scheduler.engine.evaluation import Evaluation
+from steersman.scheduler.queue import QueuedPodInfo
+from steersman.simulation.virtual_time.tasks import Tasks
+from steersman.simulation.virtual_time.writer import EmbeddedWriter
 from steersman.testing import make_node, make_pod
 
 

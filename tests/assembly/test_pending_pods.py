@@ -6,12 +6,12 @@ from __future__ import annotations
 import pytest
 
 from steersman import api
-from steersman.assembly import Scheduler
-from steersman.clock import ManualClock
-from steersman.embedded import Pods, Store, feed
-from steersman.rng import SeededRng
-from steersman.sim.tasks import Tasks
-from steersman.sim.writer import EmbeddedWriter
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
+from steersman.cluster.store import Pods, Store, feed
+from steersman.scheduler.assembly import Scheduler
+from steersman.simulation.virtual_time.tasks import Tasks
+from steersman.simulation.virtual_time.writer import EmbeddedWriter
 from steersman.testing import make_node, make_pod
 
 
@@ -30,7 +30,7 @@ class Standby:
             self.store.create(make_pod(name).obj())
 
     def pending(self) -> int:
-        return self.scheduler.kept()["pending pods"]
+        return self.scheduler.cache_sizes()["pending pods"]
 
 
 @pytest.fixture

@@ -7,20 +7,18 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 
 from steersman import api
-from steersman.assembly import Scheduler, SchedulerOptions
-from steersman.assembly import postponed as postponed_attempts
-from steersman.clock import ManualClock
-from steersman.cycle.decision import Decision, Failed, Postponed, Scheduled, Unschedulable
-from steersman.embedded import Store, feed
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
+from steersman.cluster.store import Store, feed
 from steersman.framework.postponement import SlicedWork
-from steersman.rng import SeededRng
-from steersman.sim.tasks import Tasks
-from steersman.sim.writer import EmbeddedWriter
+from steersman.scheduler.assembly import Scheduler, SchedulerOptions, postponed as postponed_attempts
+from steersman.scheduler.cycle.decision import Decision, Failed, Postponed, Scheduled, Unschedulable
+from steersman.simulation.virtual_time.tasks import Tasks
+from steersman.simulation.virtual_time.writer import EmbeddedWriter
 from steersman.testing import make_device_class, make_node, make_pod, make_resource_claim, make_slice
 from steersman.testing.devices import ResourceClaimBuilder, make_device
 
@@ -160,13 +158,13 @@ def test_an_event_during_the_search_is_kept_for_the_pod() -> None:
 
 def test_with_too_many_attempts_the_one_that_used_most_fails_and_is_tried_again_later() -> None:
     cluster = Cluster()
-    for index in range(postponed_attempts.MOST_ATTEMPTS + 1):
+    for index in range(postponed_attempts.MAX_ATTEMPTS + 1):
         cluster.add(f"p{index:02}", impossible(f"c{index}"))
     decisions = [cluster.scheduler.schedule_one()]
     cluster.scheduler.postponed.run_slice()
-    decisions += [cluster.scheduler.schedule_one() for _ in range(postponed_attempts.MOST_ATTEMPTS)]
+    decisions += [cluster.scheduler.schedule_one() for _ in range(postponed_attempts.MAX_ATTEMPTS)]
     assert all(isinstance(decision, Postponed) for decision in decisions)
-    assert len(cluster.scheduler.postponed) == postponed_attempts.MOST_ATTEMPTS
+    assert len(cluster.scheduler.postponed) == postponed_attempts.MAX_ATTEMPTS
     assert cluster.scheduler.queue.statistics().error_backoff == 1
     [message] = _message(cluster.store.get(api.Pod, "default/p00"))
     assert message.startswith("scheduling attempt was given up after 0.")

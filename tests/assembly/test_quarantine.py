@@ -8,26 +8,26 @@ from collections.abc import Callable, Hashable, Sequence
 import pytest
 
 from steersman import api
-from steersman.assembly import SchedulerOptions
-from steersman.assembly.registry import register, with_enabled
-from steersman.clock import ManualClock
+from steersman.base.clock import ManualClock
+from steersman.base.internal_errors import InternalErrors
+from steersman.cluster.store import KubeAdmission, Store
 from steersman.config import default_configuration
-from steersman.cycle.decision import Decision, Failed, Scheduled, Unschedulable
-from steersman.cycle.diagnosis import NO_NODES_MESSAGE
-from steersman.embedded import KubeAdmission, Store
-from steersman.engine.signatures import Signatures
 from steersman.framework import Code, FilterPlugin, PermitPlugin, PermitResult, Status
 from steersman.framework.columns import ColumnarFilter, FilterKernel, StatusTable
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import NodesView
 from steersman.framework.plugin import Plugin
 from steersman.framework.pod_info import PodInfo
-from steersman.internal_errors import InternalErrors
-from steersman.queue import QueuedPodInfo
-from steersman.queue.backoff import BackoffQueue
-from steersman.runtime.profile import Profile
-from steersman.sim.driver import Driver
-from steersman.state.cache import Cache
+from steersman.scheduler.assembly import SchedulerOptions
+from steersman.scheduler.assembly.registry import register, with_enabled
+from steersman.scheduler.cycle.decision import Decision, Failed, Scheduled, Unschedulable
+from steersman.scheduler.cycle.diagnosis import NO_NODES_MESSAGE
+from steersman.scheduler.engine.signatures import Signatures
+from steersman.scheduler.queue import QueuedPodInfo
+from steersman.scheduler.queue.backoff import BackoffQueue
+from steersman.scheduler.runtime.profile import Profile
+from steersman.scheduler.state.cache import Cache
+from steersman.simulation.virtual_time.driver import Driver
 from steersman.testing import Harness, PodBuilder, make_node, make_pod
 
 
@@ -96,7 +96,7 @@ def _torn_for_broken(working: Callable[..., object]) -> Callable[..., object]:
 
 
 def _breaks_evaluation(patch: pytest.MonkeyPatch, survivor: Survivor) -> None:
-    patch.setattr(Signatures, "of", _torn_for_broken(Signatures.of))
+    patch.setattr(Signatures, "get", _torn_for_broken(Signatures.get))
 
 
 def _breaks_assume(patch: pytest.MonkeyPatch, survivor: Survivor) -> None:
@@ -162,12 +162,12 @@ def test_a_pod_that_the_queue_lost_is_found_again(monkeypatch: pytest.MonkeyPatc
         patch.setattr(BackoffQueue, "add", _always_torn)
         survivor.schedule(BROKEN)
     assert survivor.scheduler.queue.get("default/broken") is None
-    survivor.scheduler.adopt_lost_pods()
+    survivor.scheduler.requeue_lost_pods()
     assert survivor.scheduler.queue.get("default/broken") is not None
     survivor.expect_nothing_left()
     survivor.driver.run()
     assert survivor.scheduler.cache.pod_count == 1
-    survivor.scheduler.adopt_lost_pods()
+    survivor.scheduler.requeue_lost_pods()
     assert survivor.schedule() == [], "nobody else is lost"
 
 

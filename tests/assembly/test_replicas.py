@@ -8,15 +8,15 @@ from collections.abc import Callable
 import pytest
 
 from steersman import api
-from steersman.assembly import EvaluationObserver, Scheduler
-from steersman.clock import ManualClock
-from steersman.cycle.decision import Decision, Scheduled
-from steersman.embedded import Pods, Store, feed
-from steersman.embedded.history import EventType
-from steersman.queue.scheduling_queue import QueueInvariantError
-from steersman.rng import SeededRng
-from steersman.sim.tasks import Tasks
-from steersman.sim.writer import EmbeddedWriter
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
+from steersman.cluster.store import Pods, Store, feed
+from steersman.cluster.store.history import EventType
+from steersman.scheduler.assembly import EvaluationObserver, Scheduler
+from steersman.scheduler.cycle.decision import Decision, Scheduled
+from steersman.scheduler.queue.scheduling_queue import QueueInvariantError
+from steersman.simulation.virtual_time.tasks import Tasks
+from steersman.simulation.virtual_time.writer import EmbeddedWriter
 from steersman.testing import make_node, make_pod
 from steersman.testing.selecting import Expression
 

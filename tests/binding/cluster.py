@@ -15,17 +15,26 @@ from typing import Any, ClassVar
 import msgspec
 
 from steersman import api, config
-from steersman.assembly import Failure, Scheduler, SchedulerOptions, default_registry
-from steersman.assembly.registry import with_enabled
-from steersman.clock import ManualClock
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
+from steersman.cluster.store import Conflict, NotFound, Pods, StatusError, Store, feed
 from steersman.config import SchedulerConfiguration
-from steersman.embedded import Conflict, NotFound, Pods, StatusError, Store, feed
-from steersman.framework import Code, PermitHandle, PermitPlugin, PermitResult, PreBindPlugin, ReservePlugin, Status
+from steersman.framework import (
+    Code,
+    Failure,
+    PermitHandle,
+    PermitPlugin,
+    PermitResult,
+    PreBindPlugin,
+    ReservePlugin,
+    Status,
+)
 from steersman.framework.extender import Extender
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import error
-from steersman.rng import SeededRng
-from steersman.sim.tasks import Tasks
+from steersman.scheduler.assembly import Scheduler, SchedulerOptions, default_registry
+from steersman.scheduler.assembly.registry import with_enabled
+from steersman.simulation.virtual_time.tasks import Tasks
 from steersman.testing import make_node, make_pod
 
 STEP_SECONDS = 1.0

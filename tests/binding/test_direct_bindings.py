@@ -10,17 +10,17 @@ from typing import cast
 import pytest
 from tests.client.serving import run
 
-from steersman.app.process import Bindings
-from steersman.binding.direct_bindings import DirectBinding, DirectBindingEnds, DirectBindings
-from steersman.cycle.decision import Scheduled
-from steersman.engine.evaluation import Choice
-from steersman.errors import SteersmanError
+from steersman.base.errors import SteersmanError
+from steersman.base.internal_errors import InternalErrors
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo, PodShapes
 from steersman.framework.status import Status
-from steersman.internal_errors import InternalErrors
-from steersman.queue import QueuedPodInfo
-from steersman.runtime.profile import Profile, RawCall
+from steersman.run.app.process import Bindings
+from steersman.scheduler.binding.direct_bindings import DirectBinding, DirectBindingEnds, DirectBindings
+from steersman.scheduler.cycle.decision import Scheduled
+from steersman.scheduler.engine.evaluation import Choice
+from steersman.scheduler.queue import QueuedPodInfo
+from steersman.scheduler.runtime.profile import Profile, RawCall
 from steersman.testing import make_pod
 
 MOST = 2
@@ -39,7 +39,7 @@ class Story:
         self.finish = asyncio.Event()
         self.breaks = ""
         ends = DirectBindingEnds(
-            self._still_fits, self._succeed, self._by_task, self._cancelled, self._survived, self._broken
+            self._still_fits, self._succeed, self._bind_in_task, self._cancelled, self._survived, self._broken
         )
         self.direct = DirectBindings(self, ends, bindings.spawn, MOST)
         bind = (RawCall("DefaultBinder", self, lambda *given: None),)
@@ -76,7 +76,7 @@ class Story:
         if decision.pod.name == self.breaks:
             raise RuntimeError("a bug")
 
-    async def _by_task(self, binding: DirectBinding, failure: SteersmanError | None) -> None:
+    async def _bind_in_task(self, binding: DirectBinding, failure: SteersmanError | None) -> None:
         name = binding.decision.pod.name
         self.told.append(f"{name} goes on in a task after {failure}")
         try:

@@ -7,15 +7,14 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.binding.cluster import Cluster, Point
 from tests.equivalence.examples import examples
 
 from steersman import api
-from steersman.binding.guarded import Guarded
-from steersman.embedded import Conflict, Pods
+from steersman.cluster.store import Conflict, Pods
 from steersman.framework.pod_info import PodInfo
+from steersman.scheduler.binding.guarded import Guarded
 
 PODS = ("a", "b", "c")
 Fault = Callable[[Cluster, PodInfo], None]

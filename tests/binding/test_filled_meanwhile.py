@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from tests.binding.cluster import Cluster, Point
 
-from steersman.binding.cycle import BINDINGS_AT_ONCE
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.ports import REASON_UNSCHEDULABLE
+from steersman.scheduler.binding.cycle import BINDINGS_AT_ONCE
 from steersman.testing import make_pod
 
 

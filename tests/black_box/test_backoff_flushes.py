@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import asyncio
 
-from steersman.client import Timing
-from steersman.clock import ManualClock
-from steersman.host.scheduling_loop import SchedulingLoop
-from steersman.rng import SeededRng
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
+from steersman.base.timing import Timing
+from steersman.scheduler.host.scheduling_loop import SchedulingLoop
 from steersman.testing import Harness
 
 WANTED = 5

@@ -27,7 +27,7 @@ class Quiet(FilterPlugin, EnqueueExtensions):
 #: An operating system that is no Unix: without Unix' modules, and with event loops that take no signals.
 ELSEWHERE = """
 import asyncio, os, shutil, subprocess, sys, tempfile
-import aiohttp, click, numpy, rich.console
+import click, numpy, rich.console
 os.name = "elsewhere"
 sys.modules.update(dict.fromkeys(("fcntl", "grp", "pwd", "resource", "termios", "uvloop")))
 def unsupported(*_):

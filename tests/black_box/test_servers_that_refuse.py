@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from tests.black_box.command import warnings_in
 from tests.hostile.process import SteersmanProcess, schedules_pods, with_nodes
 from tests.hostile.stub_api_server import NODES, PODS, Canned, Received, StubApiServer
@@ -63,6 +64,35 @@ def test_events_that_a_deleted_namespace_refuses_are_told_together(tmp_path: Pat
     told = [line for line in warnings_in(tmp_path / "steersman.log") if "dropped" in line or "being terminated" in line]
     assert 1 <= len(told) <= 3, told
     assert any("events about pods of namespace gone are dropped" in line for line in told)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "remedy"),
+    [(403, "Forbidden", "deploy/manifests/rbac.yaml"), (401, "Unauthorized", "renew the token")],
+)
+def test_writes_that_fail_for_one_cause_are_one_line_with_the_remedy(
+    tmp_path: Path, code: int, reason: str, remedy: str
+) -> None:
+    count = 20
+    with StubApiServer() as server:
+        refused: list[Received] = []
+        answer = refusal(code, reason, 'pods is forbidden: User "steersman" cannot do this' if code == 403 else reason)
+
+        def refuse(request: Received) -> Canned:
+            refused.append(request)
+            return answer
+
+        server.answer("POST", "/", refuse)
+        server.answer("PATCH", "/", refuse)
+        with SteersmanProcess(with_nodes(server), tmp_path) as process:
+            for number in range(count):
+                server.put(PODS, manifest(make_pod(f"web-{number}").req(cpu="10m")))
+            wait_until(lambda: len(refused) >= 4 * count, 30, what="refused writes")
+            process.kill()
+    told = warnings_in(tmp_path / "steersman.log")
+    assert len(told) == 1, told
+    assert remedy in told[0]
+    assert "steersman doctor" in told[0]
 
 
 def test_informers_that_have_not_synced_are_named_as_kube_scheduler_names_them(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from steersman.cel import AttributeValue, CelError, DeviceInput, Version, compile_device_selector
+from steersman.api.cel import AttributeValue, CelError, DeviceInput, Version, compile_device_selector
 
 DRIVER = "gpu.example.com"
 ATTRIBUTES: dict[str, AttributeValue] = {

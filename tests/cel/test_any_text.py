@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import contextlib
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.cel.answers import DEVICE, GPU
 
-from steersman.cel import CelError, compile_device_selector
+from steersman.api.cel import CelError, compile_device_selector
 
 PIECES = st.sampled_from(
     [

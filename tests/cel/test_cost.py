@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tests.cel.answers import DEVICE, GPU, failure
 
-from steersman.cel import compile_device_selector
+from steersman.api.cel import compile_device_selector
 
 TEN = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
 EXCEEDED = "operation cancelled: actual cost limit exceeded"

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from tests.cel.answers import DEVICE, DRIVER, GPU, failure, holds, rejection
 
-from steersman.cel import CelError, DeviceInput, Version, compile_device_selector
-from steersman.errors import SteersmanError
+from steersman.api.cel import CelError, DeviceInput, Version, compile_device_selector
+from steersman.base.errors import SteersmanError
 
 
 def test_names_without_domain_belong_to_the_driver() -> None:

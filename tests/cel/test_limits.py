@@ -10,8 +10,8 @@ import time
 import pytest
 from tests.cel.answers import DEVICE, failure, holds, rejection
 
-from steersman.cel import CelError, EvaluationTimeout, compile_device_selector, meter
-from steersman.cel.expression_cache import ExpressionCache
+from steersman.api.cel import CelError, EvaluationTimeout, compile_device_selector, meter
+from steersman.api.cel.expression_cache import ExpressionCache
 
 
 def bound(first: str, step: str, times: int, result: str) -> str:
@@ -54,7 +54,7 @@ def test_lists_that_contain_themselves_over_and_over_are_not_followed_to_the_end
     result: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What ends them is the same after a fiftieth of the work that is allowed, which would take half a minute for all of them.
-    monkeypatch.setattr(meter, "MOST_WORK", meter.MOST_WORK // 50)
+    monkeypatch.setattr(meter, "MAX_WORK", meter.MAX_WORK // 50)
     assert failure(bound("[0]", "[x, x]", 60, result)).startswith("operation cancelled: ")
 
 

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import steersman.cel
-import steersman.cel.regex
+import steersman.api.cel
+import steersman.api.cel.regex
 
 
 def test_every_exported_name_exists_once() -> None:
-    for package in (steersman.cel, steersman.cel.regex):
+    for package in (steersman.api.cel, steersman.api.cel.regex):
         assert len(set(package.__all__)) == len(package.__all__)
         assert all(hasattr(package, name) for name in package.__all__)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cel import AttributeValue, CelError, DeviceInput, Version, compile_device_selector
+from steersman.api.cel import AttributeValue, CelError, DeviceInput, Version, compile_device_selector
 
 DATA = Path(__file__).parent / "data"
 FILES = sorted(DATA.glob("*.jsonl"))

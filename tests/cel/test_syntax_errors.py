@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tests.cel.answers import rejection
 
-from steersman.cel import compile_device_selector
+from steersman.api.cel import compile_device_selector
 
 ANYTHING = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"

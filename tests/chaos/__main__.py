@@ -16,7 +16,7 @@ from tests.chaos.fault_schedule import KINDS, KINDS_BY_NAME, FaultSchedule, plan
 from tests.chaos.judgement import Findings, judge
 from tests.chaos.replicas import KUBE_SCHEDULER, STEERSMAN
 
-from steersman.errors import SteersmanError
+from steersman.base.errors import SteersmanError
 
 SHORTEST_MINUTES = 1.0
 

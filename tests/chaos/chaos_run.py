@@ -33,7 +33,7 @@ from tests.e2e.faults.conftest import observer_token
 from tests.e2e.faults.following import PodFollower
 from tests.e2e.objects import priority_class
 
-from steersman.errors import SteersmanError
+from steersman.base.errors import SteersmanError
 from steersman.record import Replay, replay
 from steersman.testing.control_plane import Binaries, ControlPlane, wait_until
 

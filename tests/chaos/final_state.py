@@ -14,7 +14,7 @@ from tests.chaos.fault_injection import FaultInjector
 from tests.chaos.replicas import KUBE_SCHEDULER, Replica
 from tests.e2e.faults.beliefs import believed, true
 
-from steersman.serving.scheduler_endpoints import CLEAN
+from steersman.kube.serving.scheduler_endpoints import CLEAN
 from steersman.testing.control_plane import ControlPlane, JsonObject, ServerRefusal, bound_to, condition
 
 SETTLE_SECONDS: Final = 90.0

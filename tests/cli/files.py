@@ -21,7 +21,7 @@ kind: Pod
 metadata: {name: web}
 spec:
   nodeSelector: {disk: ssd}
-  containers: [{name: web, resources: {requests: {cpu: "1", memory: 1Gi}}}]
+  containers: [{name: web, image: app, resources: {requests: {cpu: "1", memory: 1Gi}}}]
 """
 
 BIG_POD = """
@@ -29,7 +29,7 @@ apiVersion: v1
 kind: Pod
 metadata: {name: big}
 spec:
-  containers: [{name: big, resources: {requests: {cpu: "5"}}}]
+  containers: [{name: big, image: app, resources: {requests: {cpu: "5"}}}]
 """
 
 CONFIG = """

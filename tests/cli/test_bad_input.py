@@ -35,11 +35,11 @@ def test_an_invalid_configuration(tmp_path: Path) -> None:
 def test_a_negative_quantity(tmp_path: Path) -> None:
     pod = (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: odd}\n"
-        'spec: {containers: [{name: c, resources: {requests: {cpu: "-1"}}}]}\n'
+        'spec: {containers: [{name: c, image: app, resources: {requests: {cpu: "-1"}}}]}\n'
     )
     file = cluster(tmp_path, pod)
     assert refused("simulate", "-f", file) == (
-        f"Error: {file}, document 4: Pod default/odd: spec.containers[0].resources.requests.cpu: "
+        f"Error: {file}, line 23, document 4: Pod default/odd: spec.containers[0].resources.requests.cpu: "
         'must be greater than or equal to 0 (got "-1")'
     )
 
@@ -47,7 +47,7 @@ def test_a_negative_quantity(tmp_path: Path) -> None:
 def test_two_nodes_of_one_name(tmp_path: Path) -> None:
     file = cluster(tmp_path, "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n")
     assert refused("simulate", "-f", file) == (
-        f"Error: {file}, document 4: Node n1: is defined twice, first in {file}, document 1"
+        f"Error: {file}, line 20, document 4: Node n1: is defined twice, first in {file}, document 1"
     )
 
 
@@ -94,15 +94,15 @@ def test_a_plugin_without_its_method(tmp_path: Path) -> None:
         ("ScorePlugin", "score", "return 101", 'plugin "Odd" returns an invalid score 101'),
         ("ScorePlugin", "score", "return -1", 'plugin "Odd" returns an invalid score -1'),
         ("ScorePlugin", "score", "return 1 / 0", 'running Score plugins: plugin "Odd" failed with: ZeroDivisionError'),
-        ("ScorePlugin", "score", 'return "many"', 'running Score plugins: plugin "Odd" failed with: score() answered'),
-        ("FilterPlugin", "filter", "return 3", 'running "Odd" filter plugin: answered 3'),
+        ("ScorePlugin", "score", 'return "many"', 'running Score plugins: plugin "Odd" failed with: score() returned'),
+        ("FilterPlugin", "filter", "return 3", 'running "Odd" filter plugin: returned 3'),
     ],
 )
 def test_a_plugin_that_breaks_fails_the_pods_and_the_run(
     tmp_path: Path, base: str, method: str, body: str, message: str
 ) -> None:
     plugin = write(tmp_path / "odd.py", PLUGIN.format(base=base, method=method, body=body))
-    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: free}\nspec: {containers: [{name: c}]}\n"
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: free}\nspec: {containers: [{name: c, image: app}]}\n"
     result = steersman("simulate", "-f", cluster(tmp_path, pod), "--plugin", plugin)
     assert result.exit_code == 1
     (line,) = result.stderr.splitlines()
@@ -123,7 +123,7 @@ def test_an_unknown_feature_gate(tmp_path: Path) -> None:
 def test_an_annotation_that_is_no_number(tmp_path: Path) -> None:
     pod = (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: job, annotations: {steersman.dev/run-seconds: soon}}\n"
-        "spec: {containers: [{name: c}]}\n"
+        "spec: {containers: [{name: c, image: app}]}\n"
     )
     file = cluster(tmp_path, pod)
     assert refused("simulate", "-f", file).startswith(

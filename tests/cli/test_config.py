@@ -122,3 +122,28 @@ def test_secrets_are_shown_only_to_those_who_ask_for_them(tmp_path: Path) -> Non
     raw = steersman("config", "show", "--raw", file).stdout
     assert "hunter2" in raw
     assert "c2VjcmV0" in raw
+
+
+def test_the_flags_of_a_command_line_are_checked_with_its_files() -> None:
+    result = steersman("config", "check", "--", "--vmodule=a=1", "--disabled-metrics=b", "--cert-dir=/tmp")
+    assert result.exit_code == 2
+    assert result.stderr.count("is not supported") == 2
+    assert "Warning: --cert-dir of kube-scheduler has no effect" in result.stderr
+    assert steersman("config", "check", "--", "--leader-elect=true").exit_code == 0
+
+
+def test_show_has_the_resources_that_extenders_take_over(tmp_path: Path) -> None:
+    extender = (
+        "extenders:\n- {urlPrefix: 'http://host', filterVerb: filter, "
+        "managedResources: [{name: example.com/fpga, ignoredByScheduler: true}]}\n"
+    )
+    shown = steersman("config", "show", write(tmp_path / "config.yaml", CONFIG + extender)).stdout
+    fit = next(entry for entry in config.load(shown).profiles[0].plugin_config if entry.name == "NodeResourcesFit")
+    assert isinstance(fit.args, config.NodeResourcesFitArgs)
+    assert fit.args.ignored_resources == ("example.com/fpga",)
+
+
+def test_effective_plugins_come_with_the_percentage_that_holds_for_the_profile(tmp_path: Path) -> None:
+    file = write(tmp_path / "config.yaml", CONFIG + "percentageOfNodesToScore: 40\n")
+    shown = steersman("config", "show", "--effective", file).stdout
+    assert ", scores 40 % of the nodes\n" in shown

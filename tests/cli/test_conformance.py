@@ -83,4 +83,4 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     assert "cannot be read: No such file" in refused("conformance", tmp_path / "missing.jsonl.gz")
     damaged = tmp_path / "damaged.jsonl.gz"
     damaged.write_bytes(gzip.compress(b"{}" * 1000)[:20])
-    assert "cannot be read" in refused("conformance", damaged)
+    assert "cannot be uncompressed" in refused("conformance", damaged)

@@ -38,6 +38,36 @@ def test_a_configuration_that_cannot_be_used_is_a_finding(tmp_path: Path) -> Non
     assert f"fail  config      {file}" in result.stdout
 
 
+def test_the_flags_of_a_command_line_are_checked_all_at_once(tmp_path: Path) -> None:
+    flags = (
+        "kube-scheduler",
+        "--leader-elect-resource-name=night",
+        "--vmodule=a=1",
+        "--min-compatibility-version=1.35",
+    )
+    with serving(ApiServer()) as address:
+        result = steersman("doctor", "--master", address, "-o", "json", "--", *flags, "--cert-dir=/var/run", "-v=2")
+    assert result.exit_code == 1
+    findings = json.loads(result.stdout)["findings"]
+    told = [(finding["level"], finding["message"].split()[0]) for finding in findings if finding["check"] == "flags"]
+    assert told == [("fail", "--vmodule"), ("fail", "--min-compatibility-version"), ("warn", "--cert-dir")]
+    assert any("kube-system/night" in finding["message"] for finding in findings)
+
+
+def test_a_flag_that_does_not_exist_is_a_finding() -> None:
+    with serving(ApiServer()) as address:
+        result = steersman("doctor", "--master", address, "--", "--leader-elekt=true")
+    assert result.exit_code == 1
+    assert "fail  flags       No such option '--leader-elekt'" in result.stdout
+
+
+def test_a_command_line_of_a_static_pod_is_fine() -> None:
+    flags = ("--leader-elect=true", "--bind-address=127.0.0.1", "-v=2")
+    with serving(ApiServer()) as address:
+        result = steersman("doctor", "--master", address, "--", *flags)
+    assert "ok    flags       the command line can be used" in result.stdout
+
+
 def test_no_cluster_at_all_is_bad_input(tmp_path: Path) -> None:
     assert refused("doctor", "--kubeconfig", tmp_path / "missing").startswith("Error: ")
 

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from tests.cli.commands import steersman
 from tests.cli.files import cluster
 
+from steersman.base.errors import InputError
 from steersman.cli import main
-from steersman.errors import InputError
-from steersman.sim import Simulation
+from steersman.simulation import Simulation
 
 
 def test_a_fault_of_the_program_is_one_line_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,6 +26,25 @@ def test_a_fault_of_the_program_is_one_line_too(tmp_path: Path, monkeypatch: pyt
     assert result.exit_code == 3
     (line,) = result.stderr.splitlines()
     assert line.startswith("Error: internal error: KeyError: ")
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (OSError(28, "No space left on device"), "Error: No space left on device"),
+        (OSError(28, "No space left on device", "answer.txt"), "Error: answer.txt: No space left on device"),
+        (MemoryError(), "Error: out of memory"),
+    ],
+)
+def test_an_error_of_the_operating_system_has_no_number(
+    error: BaseException, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Simulation, "load", fail)
+    result = steersman("simulate", "-f", cluster(tmp_path))
+    assert (result.exit_code, result.stderr) == (2, f"{line}\n")
 
 
 def test_debug_shows_the_traceback() -> None:

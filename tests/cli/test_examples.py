@@ -90,3 +90,17 @@ def test_what_a_plugin_could_not_find_out_is_a_note(tmp_path: Path) -> None:
     assert (
         f'Note: plugin "Asks" cannot refresh: OSError: nobody answers ({plugin}, line 7, in refresh)' in result.stderr
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("sweep", "use `steersman sweep --example sweep --report packing.html`"),
+        ("node_pools", "`steersman plan nodes -f node_pools/workloads.yaml --pools node_pools/pools/pools.yaml`"),
+        ("plugins", "use `steersman examples copy plugins quickstart`, then `steersman simulate -f quickstart"),
+    ],
+)
+def test_an_example_that_is_for_another_command_names_it(name: str, command: str) -> None:
+    refusal = refused("simulate", "--example", name)
+    assert f"example {name}: has no cluster to simulate" in refusal
+    assert command in refusal

@@ -14,8 +14,8 @@ from tests.client.dispatching import stored
 from tests.client.following import until
 from tests.client.serving import run
 
-from steersman.app import RecordOptions
 from steersman.record import RecordReader
+from steersman.run.app import RecordOptions
 from steersman.testing import make_pod
 
 
@@ -41,7 +41,7 @@ def test_a_moment_of_a_live_cluster_is_explained_as_it_stood(tmp_path: Path) -> 
     large = steersman("explain", "large", "--record", tmp_path, "--at", at, "-o", "json")
     small = steersman("explain", "small", "--record", tmp_path, "--at", at, "-o", "json")
     pending, placed = json.loads(large.stdout), json.loads(small.stdout)
-    assert (large.exit_code, pending["cause"]["code"]) == (3, "InsufficientResources")
+    assert (large.exit_code, pending["cause"]["code"]) == (1, "InsufficientResources")
     assert pending["when"]["queue"]["isEstimate"]
     [lowered] = [fix for fix in pending["fixes"] if fix["kind"] == "LowerRequests"]
     assert (lowered["patches"], lowered["create"]) == ([], []), "a record does not have all fields of containers"

@@ -10,8 +10,8 @@ HEAVY = (
     "numpy",
     "steersman.api",
     "steersman.config",
-    "steersman.explain",
-    "steersman.sim",
+    "steersman.scheduler.diagnosis",
+    "steersman.simulation",
     "steersman.plan",
 )
 """Each takes 20 ms or more. Commands import what they need when they are run."""

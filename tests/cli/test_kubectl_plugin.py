@@ -24,7 +24,7 @@ def test_why_is_explain_of_the_cluster_that_kubectl_would_ask(tmp_path: Path) ->
         file = kubeconfig(tmp_path, address)
         after = plugin("why", "web", "-n", "shop", "--kubeconfig", file, "-o", "json", "--no-fixes")
         before = plugin("-n", "shop", "--kubeconfig", file, "why", "web", "-o", "json", "--no-fixes")
-    assert after.exit_code == before.exit_code == 3
+    assert after.exit_code == before.exit_code == 1
     assert json.loads(after.stdout)["pod"] == json.loads(before.stdout)["pod"] == "shop/web"
 
 
@@ -34,7 +34,7 @@ def test_the_context_before_the_command_is_heard_and_one_after_it_wins(tmp_path:
         nowhere = plugin("--context", "nowhere", "why", "web", "--kubeconfig", file)
         here = plugin("--context", "nowhere", "why", "web", "--kubeconfig", file, "--context", "here", "--no-fixes")
     assert "there is no pod web in namespace empty" in nowhere.stderr
-    assert here.exit_code == 3
+    assert here.exit_code == 1
 
 
 def test_plans_read_the_cluster_unless_files_are_named(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 import click
 import pytest
 
+from steersman.base.errors import InputError
 from steersman.cli.explain import explain
 from steersman.cli.moments import parse_moment
-from steersman.errors import InputError
 
 BEGIN = datetime(2026, 11, 16, 20, 0, tzinfo=UTC)
 END = datetime(2026, 11, 17, 14, 30, tzinfo=UTC)

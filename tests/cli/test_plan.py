@@ -8,16 +8,19 @@ import io
 import json
 from pathlib import Path
 
+import pytest
 import yaml
 from tests.cli.commands import refused, steersman
 from tests.cli.files import cluster, write
+
+from steersman.plan.node_planning import NodePlanning
 
 WEB = """
 apiVersion: v1
 kind: Pod
 metadata: {name: web}
 spec:
-  containers: [{name: web, resources: {requests: {cpu: "1", memory: 1Gi}}}]
+  containers: [{name: web, image: app, resources: {requests: {cpu: "1", memory: 1Gi}}}]
 """
 
 
@@ -58,7 +61,7 @@ def test_the_next_pod_is_explained(tmp_path: Path) -> None:
     assert "Pod default/plan-web-next, Pending, without a node; scheduler default-scheduler" in result.stdout
     assert "2      too little cpu  " in result.stdout
     (document,) = json.loads(steersman(*command, "--explain", "plan-web-next", "-o", "json").stdout)["explanations"]
-    assert (document["apiVersion"], document["cause"]["code"]) == ("steersman.dev/explain/v1", "InsufficientResources")
+    assert (document["apiVersion"], document["cause"]["code"]) == ("explain.steersman.dev/v1", "InsufficientResources")
 
 
 def test_a_report_is_written_beside_the_answer(tmp_path: Path) -> None:
@@ -77,7 +80,7 @@ spec:
   selector: {matchLabels: {app: app}}
   template:
     metadata: {labels: {app: app}}
-    spec: {containers: [{name: c, resources: {requests: {cpu: "1", memory: 1Gi}}}]}
+    spec: {containers: [{name: c, image: app, resources: {requests: {cpu: "1", memory: 1Gi}}}]}
 ---
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -216,3 +219,40 @@ def test_pools_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     pools = write(tmp_path / "pools.yaml", POOLS.replace("0.5", "-1"))
     line = refused("plan", "nodes", "-f", cluster(tmp_path), "--pools", pools)
     assert line.endswith("pools.yaml: NodePools: pools[0].pricePerHour: must be a number from 0 (got -1.0)")
+
+
+def test_ctrl_c_in_plan_nodes_prints_the_best_plan_so_far_and_exits_with_130(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(planning: NodePlanning) -> None:
+        if planning._best is not None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(NodePlanning, "_report", interrupted)
+    pods, pools = write(tmp_path / "web.yaml", WEB), write(tmp_path / "pools.yaml", POOLS)
+    result = steersman("plan", "nodes", "-f", pods, "--pools", pools)
+    assert result.exit_code == 130
+    assert "the search was interrupted: another run may find a cheaper plan" in result.stderr
+    assert "add 2 general: 1 per hour" in result.stdout
+
+
+def test_ctrl_c_before_there_is_an_answer_exits_with_130(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: NodePlanning) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(NodePlanning, "_search", interrupted)
+    pods, pools = write(tmp_path / "web.yaml", WEB), write(tmp_path / "pools.yaml", POOLS)
+    result = steersman("plan", "nodes", "-f", pods, "--pools", pools)
+    assert (result.exit_code, result.stderr, result.stdout) == (130, "Error: interrupted\n", "")
+
+
+def test_the_time_limit_of_plan_nodes_includes_loading(tmp_path: Path) -> None:
+    pods, pools = write(tmp_path / "web.yaml", WEB), write(tmp_path / "pools.yaml", POOLS)
+    result = steersman("plan", "nodes", "-f", pods, "--pools", pools, "--time-limit", "0.000001")
+    assert result.exit_code == 1
+    assert "of the 1e-06 s of --time-limit: no time is left to search for a plan" in result.stderr
+
+
+def test_the_help_of_capacity_says_which_nodes_do_not_count() -> None:
+    text = " ".join(steersman("plan", "capacity", "--help").stdout.split())
+    assert "Nodes with a NoExecute taint that would evict the pods after their tolerationSeconds do not count." in text

@@ -15,9 +15,9 @@ from tests.cli.commands import refused, steersman
 from tests.client.following import until
 from tests.client.serving import run
 
-from steersman.app import RecordOptions
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 from steersman.record import history
+from steersman.run.app import RecordOptions
 from steersman.testing import make_node, make_pod
 
 SEGMENT = "00000001.segment"
@@ -60,7 +60,7 @@ def test_a_replay_with_another_configuration_shows_the_differences(
     assert max(map(len, lines)) <= 80
     as_json = steersman("replay", record, "--config", config, "-o", "json")
     document = json.loads(as_json.stdout)
-    assert (as_json.exit_code, document["apiVersion"], document["same"]) == (1, "steersman.dev/replay/v1", 6)
+    assert (as_json.exit_code, document["apiVersion"], document["same"]) == (1, "replay.steersman.dev/v1", 6)
     assert len(document["differences"]) == 12
 
 

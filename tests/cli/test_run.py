@@ -12,8 +12,9 @@ import pytest
 from tests.cli.commands import refused, steersman
 from tests.cli.files import CONFIG, write
 
-from steersman.cli.run_unsupported import UNSUPPORTED
-from steersman.config import load
+from steersman.cli.run import run, run_options
+from steersman.cli.run_unsupported import IGNORED, UNSUPPORTED
+from steersman.config import FeatureGates, load, refuse_unsupported
 
 ELSEWHERE = ("--master", "http://127.0.0.1:1", "--leader-elect=false")
 
@@ -135,6 +136,31 @@ def test_flags_that_cannot_be_supported_say_what_there_is_instead(flag: str) -> 
     result = steersman("run", f"{flag}=1")
     assert result.exit_code == 2
     assert f"{flag} of kube-scheduler is not supported: {UNSUPPORTED[flag]}" in " ".join(result.stderr.split())
+
+
+def test_all_flags_that_are_refused_are_told_together() -> None:
+    result = steersman(
+        "run", "--vmodule=a=1", "--tls-sni-cert-key=a,b", "--min-compatibility-version=1.35", "--cert-dir=/tmp"
+    )
+    assert result.exit_code == 2
+    for flag in ("--vmodule", "--tls-sni-cert-key", "--min-compatibility-version"):
+        assert f"{flag} of kube-scheduler is not supported: {UNSUPPORTED[flag]}" in " ".join(result.stderr.split())
+    assert "--cert-dir" not in result.stderr
+
+
+@pytest.mark.parametrize("flag", sorted(IGNORED))
+def test_flags_without_which_nothing_is_lost_are_taken(flag: str, tmp_path: Path) -> None:
+    with run.make_context("run", [f"{flag}=1"]) as context:
+        (line,) = run_options(context).ignored_flags
+    assert line == f"{flag} of kube-scheduler has no effect: {IGNORED[flag]}"
+
+
+def test_a_gate_that_all_alpha_turns_on_is_refused_with_the_way_out() -> None:
+    line = refused("run", *ELSEWHERE, "--feature-gates=AllAlpha=true")
+    assert "remove" not in line
+    added = line.rpartition("; add ")[2]
+    gates = FeatureGates.parse(f"AllAlpha=true,{added}")
+    refuse_unsupported(gates)
 
 
 def test_names_of_tls_that_do_not_exist() -> None:

@@ -36,9 +36,7 @@ def test_a_scenario_prints_milestones_numbers_and_expectations_in_80_columns(
     lines = result.stdout.splitlines()
     assert lines[0] == "Scenario small: seed 3, allowed=0, replicas=3"
     assert "1m0s  applied Deployment default/web" in lines
-    assert any(
-        line.split() == ["pending", "0", "<=", "0", "met", "those", "that", "wait", "for", "one"] for line in lines
-    )
+    assert any(line.split()[:5] == ["pending", "0", "<=", "0", "met"] for line in lines)
     assert lines[-1] == "3 of 3 pods scheduled on 2 nodes; 3 attempts in 1m0s of virtual time"
     assert max(map(len, lines)) <= 80
 

@@ -28,7 +28,7 @@ def test_the_document_and_the_page(tmp_path: Path) -> None:
         result = steersman("shadow", *arguments, "--scheduler-name", "night")
     assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)
-    assert (document["apiVersion"], document["kind"]) == ("steersman.dev/shadow/v1", "ShadowReport")
+    assert (document["apiVersion"], document["kind"]) == ("shadow.steersman.dev/v1", "ShadowReport")
     assert "Does Steersman decide as the scheduler of this cluster does?" in page.read_text()
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -13,6 +14,8 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import refused, steersman
 from tests.sweep.sweeps import write_scenario, write_sweep
+
+from steersman.simulation.sweep.journal import SweepJournal
 
 
 def test_the_table_has_a_row_per_cell_with_means_and_intervals(tmp_path: Path) -> None:
@@ -113,3 +116,37 @@ def test_a_sweep_that_is_ended_goes_on_with_resume(tmp_path: Path, end: signal.S
     assert steersman("sweep", path, "--output", out, "--workers", 1, "--resume").exit_code == 0
     assert steersman("sweep", path, "--output", tmp_path / "whole", "--workers", 1).exit_code == 0
     assert (out / "results.parquet").read_bytes() == (tmp_path / "whole" / "results.parquet").read_bytes()
+
+
+def test_a_full_disk_is_named_with_the_folder_and_the_command_that_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_journal: SweepJournal, _line: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path, out = write_sweep(tmp_path), tmp_path / "out"
+    monkeypatch.setattr(SweepJournal, "add", fail)
+    assert refused("sweep", path, "--output", out, "--workers", 1) == (
+        f"Error: {out}: cannot be written: No space left on device; what is done is in {out}, and goes on with: "
+        f"steersman sweep {path} --output {out} --resume"
+    )
+    monkeypatch.undo()
+    assert steersman("sweep", path, "--output", out, "--workers", 1, "--resume").exit_code == 0
+
+
+def test_an_example_is_run_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied = steersman("examples", "copy", "sweep", "--to", tmp_path)
+    assert copied.exit_code == 0
+    path = tmp_path / "sweep" / "sweep.yaml"
+    path.write_text(path.read_text().replace("seeds: 20", "seeds: 1").replace("[6, 12]", "[6]"))
+    monkeypatch.setattr("steersman.cli.examples._INSTALLED", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    result = steersman("sweep", "--example", "sweep", "--workers", 1)
+    assert (result.exit_code, (tmp_path / "sweep.results" / "results.parquet").exists()) == (0, True)
+
+
+def test_a_sweep_needs_a_file_or_an_example_that_has_one(tmp_path: Path) -> None:
+    for arguments in ((), (write_sweep(tmp_path), "--example", "sweep")):
+        result = steersman("sweep", *arguments)
+        assert (result.exit_code, "Give either FILE or --example." in result.stderr) == (2, True)
+    assert "example gang: has no sweep; use `steersman simulate --example gang" in refused("sweep", "--example", "gang")

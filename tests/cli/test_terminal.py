@@ -128,3 +128,14 @@ def test_only_the_word_of_an_outcome_is_coloured() -> None:
         "\x1b[32mok\x1b[0m    api  reachable\n\x1b[31m\x1b[1mfail\x1b[0m  rights  none"
     )
     assert coloured("n1  4/4 100%  1/20   5%") == "n1  4/4 \x1b[33m100%\x1b[0m  1/20   5%"
+
+
+def test_work_in_progress_shows_how_far_it_is_and_the_elapsed_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("steersman.cli.progress.time.monotonic", lambda: now)
+    status = progress._LateStatus("searching for nodes")
+    now = 107.0
+    assert str(status.__rich__()) == "searching for nodes (7 s)"
+    status.show("40% of the trials [b]")
+    now = 112.0
+    assert str(status.__rich__()) == "searching for nodes: 40% of the trials [b] (12 s)"

@@ -26,6 +26,7 @@ class Refusal:
     method: str = ""
     part_of_path: str = ""
     reason: str = ""
+    message: str = "a fault"
     retry_after: int | None = None
 
     def concerns(self, request: web.Request) -> bool:
@@ -88,7 +89,7 @@ class Faults:
             if refusal.concerns(request):
                 refusal.times -= 1
                 headers = {} if refusal.retry_after is None else {"Retry-After": str(refusal.retry_after)}
-                body = {"kind": "Status", "code": refusal.code, "reason": refusal.reason, "message": "a fault"}
+                body = {"kind": "Status", "code": refusal.code, "reason": refusal.reason, "message": refusal.message}
                 return web.json_response(body, status=refusal.code, headers=headers)
         return None
 

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 from steersman import api
 from steersman.api import codec
-from steersman.client.transport import STRATEGIC_MERGE_PATCH
+from steersman.kube.client.requests import STRATEGIC_MERGE_PATCH
 
 T = TypeVar("T", bound=api.Object)
 

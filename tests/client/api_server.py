@@ -22,11 +22,11 @@ from tests.client.serving import serve
 
 from steersman import api
 from steersman.api import codec, selector_text
-from steersman.client.events import Event
-from steersman.client.lease import Lease
-from steersman.clock import RealClock
-from steersman.embedded import Expired, Pods, StatusError, Store, WatchEvent
-from steersman.errors import InputError
+from steersman.base.clock import RealClock
+from steersman.base.errors import InputError
+from steersman.cluster.store import Expired, Pods, StatusError, Store, WatchEvent
+from steersman.kube.client.events import Event
+from steersman.kube.client.lease import Lease
 
 Kind = type[api.Object]
 

@@ -10,11 +10,12 @@ from tests.client.api_server import ApiServer
 from tests.client.following import IMPATIENT, running
 
 from steersman import api
-from steersman.client.connection import Connection
-from steersman.client.dispatcher import Dispatcher
-from steersman.client.events import Event, EventRecorder
-from steersman.client.pacing import RetryPolicy, Timing
-from steersman.client.transport import http_transport
+from steersman.base.timing import Timing
+from steersman.kube.client.connection import Connection
+from steersman.kube.client.dispatcher import Dispatcher
+from steersman.kube.client.events import Event, EventRecorder
+from steersman.kube.client.pacing import RetryPolicy
+from steersman.kube.client.transport import http_transport
 
 INSISTENT = RetryPolicy(attempts=6, deadline=300)
 

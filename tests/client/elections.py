@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from steersman.client.errors import ApiError, ConnectionFailed
-from steersman.client.lease import ElectionSettings, LeaderElection, Lease, LeaseLost, LeaseSpec
-from steersman.client.pacing import Timing
-from steersman.clock import ManualClock
-from steersman.rng import SeededRng
-from steersman.sim.tasks import Tasks
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
+from steersman.base.timing import Timing
+from steersman.kube.client.errors import ApiError, ConnectionFailed
+from steersman.kube.client.lease import ElectionSettings, LeaderElection, Lease, LeaseLost, LeaseSpec
+from steersman.simulation.virtual_time.tasks import Tasks
 
 
 class MemoryLease:
@@ -111,7 +111,7 @@ class World:
         client = LeaseClient(self.server)
         seen: list[str] = []
         timing = Timing(self.clock, SeededRng(len(self.candidates)))
-        election = LeaderElection(client, ElectionSettings(name), timing, seen.append)
+        election = LeaderElection(client, ElectionSettings(name), timing, seen.append, lock="kube-system/steersman")
         candidate = Candidate(name, client, election, leaders_seen=seen)
         self.candidates.append(candidate)
         self.tasks.spawn(candidate.run())

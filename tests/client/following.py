@@ -11,13 +11,13 @@ from typing import Any
 from tests.client.api_server import ApiServer
 
 from steersman import api
-from steersman.client.connection import Connection
-from steersman.client.list_watch import ListWatch
-from steersman.client.pacing import Timing
-from steersman.client.reflector import Reflector
-from steersman.client.transport import http_transport
-from steersman.clock import RealClock
-from steersman.rng import SeededRng
+from steersman.base.clock import RealClock
+from steersman.base.rng import SeededRng
+from steersman.base.timing import Timing
+from steersman.kube.client.connection import Connection
+from steersman.kube.client.list_watch import ListWatch
+from steersman.kube.client.reflector import Reflector
+from steersman.kube.client.transport import http_transport
 
 
 class Diary:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from steersman.client.kubeconfig import ChosenCluster, ClusterChoice, connect
+from steersman.kube.client.kubeconfig import ChosenCluster, ClusterChoice, connect
 
 
 def kubeconfig(

@@ -6,9 +6,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from steersman.client.pacing import Timing
-from steersman.clock import ManualClock
-from steersman.rng import SeededRng
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
+from steersman.base.timing import Timing
 
 
 class NoChance:

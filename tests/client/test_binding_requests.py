@@ -12,7 +12,7 @@ from tests.client.following import until
 from tests.client.serving import run
 
 from steersman import api
-from steersman.assembly import ApiWriter, Failure
+from steersman.framework import ApiWriter, Failure
 from steersman.framework.pod_info import PodInfo, PodShapes
 from steersman.framework.status import Code
 from steersman.testing import make_pod

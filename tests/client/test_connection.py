@@ -9,10 +9,11 @@ import pytest
 from aiohttp import web
 from tests.client.serving import KeyPair, run, self_signed, serve, server_tls
 
-from steersman.client.auth import CertificateFiles
-from steersman.client.connection import Connection, TlsSettings
-from steersman.client.errors import ConnectionFailed
-from steersman.client.transport import http_transport
+from steersman.kube.client.auth import CertificateFiles
+from steersman.kube.client.connection import Connection, TlsSettings
+from steersman.kube.client.errors import ConnectionFailed
+from steersman.kube.client.requests import Request
+from steersman.kube.client.transport import http_transport
 
 
 def test_a_server_is_trusted_by_its_authority(tmp_path: Path) -> None:
@@ -52,10 +53,10 @@ def test_a_certificate_that_was_replaced_is_shown_at_once(tmp_path: Path) -> Non
             connection = Connection(address, TlsSettings(server.certificate), credentials)
             async with http_transport(connection) as transport:
                 with pytest.raises(ConnectionFailed):
-                    await transport.request("GET", "/")
+                    await transport.request(Request("GET", "/"))
                 shown.certificate_file.write_bytes(accepted.certificate)
                 shown.key_file.write_bytes(accepted.key)
-                return (await transport.request("GET", "/")).body
+                return (await transport.request(Request("GET", "/"))).body
 
     assert run(scenario()) == b"hello"
 
@@ -75,4 +76,4 @@ async def _ask(server: KeyPair, settings: TlsSettings, client: KeyPair | None = 
         if client is not None:
             connection = Connection(address, settings, CertificateFiles(client.certificate, client.key))
         async with http_transport(connection) as transport:
-            return (await transport.request("GET", "/")).body
+            return (await transport.request(Request("GET", "/"))).body

@@ -11,8 +11,8 @@ import pytest
 from tests.client.kubeconfigs import kubeconfig, load
 from tests.client.serving import run
 
-from steersman.client.auth import CertificateFiles, Credential, Credentials, TokenFile
-from steersman.errors import InputError
+from steersman.base.errors import InputError
+from steersman.kube.client.auth import CertificateFiles, Credential, Credentials, TokenFile
 
 
 def test_a_user_without_anything_is_anonymous(tmp_path: Path) -> None:

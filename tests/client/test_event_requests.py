@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import math
 from collections.abc import AsyncGenerator
@@ -11,17 +12,20 @@ from collections.abc import AsyncGenerator
 import pytest
 from tests.client.api_server import ApiServer
 from tests.client.dispatching import dispatching, events
-from tests.client.following import IMPATIENT, running
+from tests.client.following import IMPATIENT, running, until
 from tests.client.serving import run
 
 from steersman import api
-from steersman.assembly import Failure
-from steersman.client.connection import Connection
-from steersman.client.events import (
+from steersman.base.clock import ManualClock
+from steersman.base.timing import Timing
+from steersman.framework import Failure
+from steersman.framework.pod_info import PodShapes
+from steersman.kube.client.connection import Connection
+from steersman.kube.client.events import (
     BEHIND_BINDINGS_SECONDS,
     FINISHED_SECONDS,
-    MOST_SERIES,
-    MOST_SINGLE,
+    MAX_SERIES,
+    MAX_SINGLE,
     QUEUE_LENGTH,
     REFRESH_SECONDS,
     SETTLE_SECONDS,
@@ -32,18 +36,8 @@ from steersman.client.events import (
     EventSeriesBook,
     truncated,
 )
-from steersman.client.pacing import Timing
-from steersman.client.transport import (
-    JSON,
-    NO_QUERY,
-    REQUEST_SECONDS,
-    HttpTransport,
-    Query,
-    Response,
-    http_transport,
-)
-from steersman.clock import ManualClock
-from steersman.framework.pod_info import PodShapes
+from steersman.kube.client.requests import NO_QUERY, Query, Request, Response
+from steersman.kube.client.transport import HttpTransport, http_transport
 from steersman.testing import make_pod
 
 
@@ -144,10 +138,10 @@ def test_a_series_is_of_the_event_that_was_written_first() -> None:
 
 def test_of_many_series_the_oldest_end_with_their_counts() -> None:
     book = EventSeriesBook()
-    for index in range(MOST_SERIES + 3):
+    for index in range(MAX_SERIES + 3):
         for _ in range(2 + min(index, 3)):
             book.observe(Event(reason="FailedScheduling", action=f"{index}"), 0.0)
-    assert len(book) == MOST_SERIES
+    assert len(book) == MAX_SERIES
     assert [event.series.count for event in book.settle(1.0) if event.series is not None] == [2, 3, 4]
     assert book.settle(2.0) == []
 
@@ -156,10 +150,10 @@ def test_of_many_different_events_only_the_latest_are_remembered() -> None:
     book = EventSeriesBook()
     often = Event(reason="FailedScheduling")
     assert [book.observe(often, 0.0) is not None for _ in range(2)] == [True, True]
-    for index in range(MOST_SINGLE + 5):
+    for index in range(MAX_SINGLE + 5):
         book.observe(Event(reason=f"Scheduled{index}"), 0.0)
-    assert len(book) == MOST_SINGLE + 1
-    latest = book.observe(Event(reason=f"Scheduled{MOST_SINGLE + 4}"), 0.0)
+    assert len(book) == MAX_SINGLE + 1
+    latest = book.observe(Event(reason=f"Scheduled{MAX_SINGLE + 4}"), 0.0)
     assert latest is not None
     assert latest.series is not None
     oldest = book.observe(Event(reason="Scheduled0"), 0.0)
@@ -208,16 +202,8 @@ class Story:
             await asyncio.Event().wait()
         self.told.append("a pause")
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        query: Query = NO_QUERY,
-        body: bytes | None = None,
-        content_type: str = JSON,
-        timeout: float = REQUEST_SECONDS,
-    ) -> Response:
-        self.told.append(method)
+    async def request(self, request: Request, /) -> Response:
+        self.told.append(request.method)
         return Response(201, b"{}")
 
     def stream(self, path: str, query: Query = NO_QUERY) -> AsyncGenerator[bytes, None]:
@@ -231,7 +217,7 @@ def test_an_event_waits_a_moment_so_that_bindings_go_first() -> None:
         async with running(recorder.run()):
             pod = make_pod("web").obj()
             recorder.record(pod, controller="s", type="Normal", reason="Scheduled", action="Binding", note="")
-            await recorder.drain()
+            await until(lambda: "POST" in story.told)
         assert story.told == ["a pause", "POST"]
 
     run(scenario())
@@ -252,7 +238,7 @@ def test_events_of_the_same_moment_are_due_together() -> None:
             recorder.record(pod, controller="s", type="Normal", reason="Scheduled", action="Binding", note="")
         due = TOGETHER_SECONDS * math.ceil((clock.monotonic() + BEHIND_BINDINGS_SECONDS) / TOGETHER_SECONDS)
         async with running(recorder.run()):
-            await recorder.drain()
+            await until(lambda: len(story.told) == 4)
         assert story.told == ["POST"] * 4
         assert [each for each in pauses if each < clock.monotonic() + 1.0] == pytest.approx([due] * 4)
 
@@ -276,7 +262,8 @@ def test_an_event_that_has_waited_is_written_at_once() -> None:
 def test_the_events_that_a_deleted_namespace_refuses_are_one_line(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         server = ApiServer()
-        server.faults.refuse(403, times=103, part_of_path="/namespaces/gone/", reason="Forbidden")
+        gone = "unable to create new content in namespace gone because it is being terminated"
+        server.faults.refuse(403, times=103, part_of_path="/namespaces/gone/", reason="Forbidden", message=gone)
         async with server.serving() as address, http_transport(Connection(address)) as transport:
             recorder = EventRecorder(transport, Timing(), "host")
             async with running(recorder.run()):
@@ -306,15 +293,42 @@ def test_a_server_that_is_away_for_a_while_loses_no_event() -> None:
     run(scenario())
 
 
+def record(recorder: EventRecorder, pod: str, reason: str) -> None:
+    recorder.record(make_pod(pod).obj(), controller="s", type="Normal", reason=reason, action="Binding", note="")
+
+
 def test_events_that_find_no_room_are_dropped_and_counted() -> None:
-    async def scenario() -> int:
+    async def scenario() -> tuple[int, int]:
         recorder = EventRecorder(HttpTransport(Connection("http://127.0.0.1:1")), Timing(), "host")
         for index in range(QUEUE_LENGTH + 5):
-            pod = make_pod(f"p{index}").obj()
-            recorder.record(pod, controller="s", type="Normal", reason="Scheduled", action="Binding", note="")
-        return recorder.dropped
+            record(recorder, f"p{index}", "FailedScheduling")
+        others = recorder.dropped
+        record(recorder, "bound", "Scheduled")
+        return others, recorder.dropped
 
-    assert run(scenario()) == 5
+    assert run(scenario()) == (5, 5), "an event of a bound pod still finds room"
+
+
+class Reasons(Story):
+    """Notes the reasons of the events in the order in which they are written."""
+
+    async def request(self, request: Request, /) -> Response:
+        self.told.append(json.loads(request.body or b"")["reason"])
+        return Response(201, b"{}")
+
+
+def test_events_of_bound_pods_are_written_before_others() -> None:
+    async def scenario() -> list[str]:
+        story = Reasons()
+        recorder = EventRecorder(story, Timing(sleep=story.sleep), "host")
+        for reason in ("FailedScheduling", "Scheduled"):
+            for index in range(50):
+                record(recorder, f"{reason}-{index}", reason)
+        async with running(recorder.run()):
+            await recorder.drain()
+        return story.told
+
+    assert run(scenario()) == ["Scheduled"] * 50 + ["FailedScheduling"] * 50
 
 
 def test_a_long_note_is_cut_to_what_the_server_accepts() -> None:

@@ -12,11 +12,11 @@ import pytest
 from tests.client.kubeconfigs import kubeconfig
 from tests.client.serving import run
 
-from steersman.client.auth import Credentials
-from steersman.client.auth.exec_plugin import CredentialError
-from steersman.client.kubeconfig import ClusterChoice, connect
-from steersman.client.pacing import Timing
-from steersman.clock import ManualClock
+from steersman.base.clock import ManualClock
+from steersman.base.timing import Timing
+from steersman.kube.client.auth import Credentials
+from steersman.kube.client.auth.exec_plugin import CredentialError
+from steersman.kube.client.kubeconfig import ClusterChoice, connect
 
 V1 = "client.authentication.k8s.io/v1"
 PROGRAM = """

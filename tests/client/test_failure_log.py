@@ -10,11 +10,11 @@ from tests.client.api_server import ApiServer
 from tests.client.following import IMPATIENT, Diary, running, until
 from tests.client.serving import run
 
-from steersman.client import ApiError, ClientError, ConnectionFailed, FailureLog, Informers, trouble_with
-from steersman.client.connection import Connection
-from steersman.client.failure_log import REMIND_SECONDS
-from steersman.client.transport import http_transport
-from steersman.clock import ManualClock
+from steersman.base.clock import ManualClock
+from steersman.kube.client import ApiError, ClientError, ConnectionFailed, FailureLog, Informers, trouble_with
+from steersman.kube.client.connection import Connection
+from steersman.kube.client.failure_log import BINDING, REMIND_SECONDS, UPDATING_STATUS, WRITING_EVENTS
+from steersman.kube.client.transport import http_transport
 
 SERVER = "https://here:6443"
 REFUSED = ApiError(401, "Unauthorized", "Unauthorized")
@@ -44,6 +44,28 @@ def test_every_cause_has_its_remedy(failure: ClientError, cause: str, remedy: st
 
 def test_a_fault_of_the_server_in_one_request_is_no_trouble_with_it() -> None:
     assert trouble_with(SERVER, ApiError(500, "InternalError", "etcd")) is None
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "unable to create new content in namespace gone because it is being terminated",
+        'events "a" is forbidden: exceeded quota: small',
+        'admission webhook "policy.example.com" denied the request: no',
+    ],
+)
+def test_a_refusal_of_an_admission_plugin_is_no_missing_right(message: str) -> None:
+    assert trouble_with(SERVER, ApiError(403, "Forbidden", message)) is None
+
+
+def test_writes_that_are_not_repeated_do_not_outlive_a_trouble(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    failures = FailureLog(ManualClock(), SERVER)
+    for what in (BINDING, UPDATING_STATUS, WRITING_EVENTS):
+        failures.failed(what, REFUSED)
+    failures.succeeded(BINDING)
+    assert "answers again" in caplog.text
+    assert not failures.is_failing(UPDATING_STATUS)
 
 
 def test_a_trouble_is_told_when_it_begins_and_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:

@@ -11,11 +11,11 @@ from tests.client.elections import World
 from tests.client.pacing import Pacing
 from tests.client.serving import run
 
-from steersman.assembly import Failure
-from steersman.client import Dispatcher, EventRecorder, FencedTransport, LeaseNotHeld, RetryPolicy, WriteFence
-from steersman.client.errors import ConnectionFailed
-from steersman.client.transport import JSON, NO_QUERY, Query, Response
-from steersman.clock import ManualClock
+from steersman.base.clock import ManualClock
+from steersman.framework import Failure
+from steersman.kube.client import Dispatcher, EventRecorder, LeaseNotHeld, RequestChain, RetryPolicy, WriteFence
+from steersman.kube.client.errors import ConnectionFailed
+from steersman.kube.client.requests import NO_QUERY, Query, Request, Response
 from steersman.testing import make_pod
 
 
@@ -26,16 +26,8 @@ class Wire:
         self.sent: list[tuple[str, str, float]] = []
         self.failure: Exception | None = None
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        query: Query = NO_QUERY,
-        body: bytes | None = None,
-        content_type: str = JSON,
-        timeout: float = 60.0,
-    ) -> Response:
-        self.sent.append((method, path, timeout))
+    async def request(self, request: Request, /) -> Response:
+        self.sent.append((request.method, request.path, request.timeout))
         if self.failure is not None:
             raise self.failure
         return Response(200, b"{}")
@@ -48,9 +40,9 @@ def test_a_write_is_sent_while_the_lease_holds_and_takes_no_longer() -> None:
     clock, wire = ManualClock(100), Wire()
     fence = WriteFence(clock)
     fence.extend(107)
-    transport = FencedTransport(wire, fence)
-    run(transport.request("POST", "/a", timeout=15))
-    run(transport.request("DELETE", "/b", timeout=3))
+    transport = RequestChain(wire, fence=fence)
+    run(transport.request(Request("POST", "/a", timeout=15)))
+    run(transport.request(Request("DELETE", "/b", timeout=3)))
     assert wire.sent == [("POST", "/a", 7), ("DELETE", "/b", 3)]
 
 
@@ -61,18 +53,18 @@ def test_no_write_is_sent_when_the_lease_has_ended(method: str) -> None:
     fence.extend(107)
     clock.advance(7)
     with pytest.raises(LeaseNotHeld, match="/a: not sent"):
-        run(FencedTransport(wire, fence).request(method, "/a"))
+        run(RequestChain(wire, fence=fence).request(Request(method, "/a")))
     assert (wire.sent, fence.refused) == ([], 1)
 
 
 def test_reading_needs_no_lease() -> None:
     wire = Wire()
-    transport = FencedTransport(wire, WriteFence(ManualClock()))
+    transport = RequestChain(wire, fence=WriteFence(ManualClock()))
 
     async def lines() -> list[bytes]:
         return [line async for line in transport.stream("/pods")]
 
-    run(transport.request("GET", "/a", timeout=5))
+    run(transport.request(Request("GET", "/a", timeout=5)))
     assert (wire.sent, run(lines())) == ([("GET", "/a", 5)], [b"line"])
 
 
@@ -95,7 +87,7 @@ def test_a_write_that_was_refused_by_the_fence_is_not_repeated() -> None:
         fence = WriteFence(pacing.clock)
         fence.extend(pacing.clock.monotonic() + 0.05)
         wire.failure = ConnectionFailed("no answer", may_have_arrived=False)
-        transport = FencedTransport(wire, fence)
+        transport = RequestChain(wire, fence=fence)
         dispatcher = Dispatcher(
             transport, EventRecorder(transport, pacing.timing, "host"), pacing.timing, RetryPolicy()
         )

@@ -7,11 +7,11 @@ import pytest
 from aiohttp import web
 from tests.client.serving import Handler, run, serve
 
-from steersman.client.connection import Connection
-from steersman.client.errors import UnreadableAnswer
-from steersman.client.foreign_input import LONGEST_PAUSE, error_from_status
-from steersman.client.lease import HttpLease
-from steersman.client.transport import http_transport
+from steersman.kube.client.connection import Connection
+from steersman.kube.client.errors import UnreadableAnswer
+from steersman.kube.client.foreign_input import LONGEST_PAUSE, error_from_status
+from steersman.kube.client.lease import HttpLease
+from steersman.kube.client.transport import http_transport
 
 DEEP = b"[" * 5000 + b"]" * 5000
 

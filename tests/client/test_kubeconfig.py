@@ -10,14 +10,14 @@ import pytest
 from tests.client.kubeconfigs import kubeconfig, load
 from tests.client.serving import run
 
-from steersman.client.kubeconfig import (
+from steersman.base.errors import InputError
+from steersman.kube.client.kubeconfig import (
     ClusterChoice,
     connect,
     in_cluster_connection,
     in_cluster_namespace,
     is_in_cluster,
 )
-from steersman.errors import InputError
 
 
 def test_a_context_gives_address_and_namespace(tmp_path: Path) -> None:

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 from tests.client.api_server import ApiServer
 from tests.client.elections import World
 from tests.client.following import IMPATIENT, until
 from tests.client.serving import run
 
-from steersman.client.connection import Connection
-from steersman.client.lease import ElectionSettings, HttpLease, LeaderElection, Lease
-from steersman.client.transport import http_transport
-from steersman.errors import InputError
+from steersman.base.errors import InputError
+from steersman.kube.client.connection import Connection
+from steersman.kube.client.lease import LEASE_LABELS, ElectionSettings, HttpLease, LeaderElection, Lease
+from steersman.kube.client.transport import http_transport
 
 
 def test_the_first_leads_and_the_second_waits() -> None:
@@ -74,6 +76,29 @@ def test_a_server_that_hangs_for_too_long_costs_the_lease() -> None:
         first.client.hanging = True
         world.pass_time(12.1)
         assert first.lost
+
+
+def test_a_leader_that_gets_no_answer_says_so_with_the_remedy(caplog: pytest.LogCaptureFixture) -> None:
+    with World() as world:
+        first = world.candidate("first")
+        first.client.hanging = True
+        world.pass_time(12.1)
+        assert first.lost
+    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert warnings[0].startswith("the lease cannot be renewed: no answer within 5 seconds; see whether the API server")
+    assert 1 <= len(warnings) <= 3
+
+
+def test_the_log_has_the_lines_of_kube_scheduler_about_the_lease(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    with World() as world:
+        world.candidate("first")
+        world.pass_time(1)
+    lines = [(record.getMessage(), getattr(record, "fields", None)) for record in caplog.records]
+    assert lines == [
+        ("Attempting to acquire leader lease...", {"lock": "kube-system/steersman"}),
+        ("Successfully acquired lease", {"lock": "kube-system/steersman"}),
+    ]
 
 
 def test_a_renewal_whose_answer_is_lost_is_found_to_be_ones_own() -> None:
@@ -142,6 +167,8 @@ def test_a_lease_on_a_real_server_is_taken_and_given_back() -> None:
 
             await election.run(lead)
             assert held == ["me"]
-            assert server.store.get(Lease, "kube-system/steersman").spec.holder_identity == ""
+            lease = server.store.get(Lease, "kube-system/steersman")
+            assert lease.spec.holder_identity == ""
+            assert lease.metadata.labels == LEASE_LABELS
 
     run(scenario())

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import pytest
 from aiohttp import web
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.client.following import IMPATIENT
 from tests.client.serving import Handler, run, serve
 from tests.equivalence.examples import examples
@@ -19,12 +18,12 @@ from tests.hostile.text_server import TextServer
 from tests.hostile.watched_documents import texts
 
 from steersman import api
-from steersman.client.connection import Connection
-from steersman.client.errors import ApiError, ConnectionFailed
-from steersman.client.list_watch import Listing, ListWatch, WatchedChange
-from steersman.client.set_aside import UNNAMED, ObjectIdentity
-from steersman.client.transport import http_transport
 from steersman.framework.watching import WATCHED_KINDS
+from steersman.kube.client.connection import Connection
+from steersman.kube.client.errors import ApiError, ConnectionFailed
+from steersman.kube.client.invalid_objects import UNNAMED, ObjectIdentity
+from steersman.kube.client.list_watch import Listing, ListWatch, WatchedChange
+from steersman.kube.client.transport import http_transport
 
 
 def test_nulls_are_as_good_as_nothing() -> None:

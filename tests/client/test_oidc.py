@@ -13,10 +13,10 @@ from aiohttp import web
 from tests.client.kubeconfigs import kubeconfig
 from tests.client.serving import run, serve
 
-from steersman.client.auth.exec_plugin import CredentialError
-from steersman.client.kubeconfig import ClusterChoice, connect
-from steersman.client.pacing import Timing
-from steersman.clock import ManualClock
+from steersman.base.clock import ManualClock
+from steersman.base.timing import Timing
+from steersman.kube.client.auth.exec_plugin import CredentialError
+from steersman.kube.client.kubeconfig import ClusterChoice, connect
 
 
 def test_a_token_that_expires_is_renewed(tmp_path: Path) -> None:

@@ -10,11 +10,19 @@ from aiohttp import web
 from tests.client.pacing import Pacing
 from tests.client.serving import run, serve
 
-from steersman.client.connection import Connection
-from steersman.client.errors import ApiError, ClientError, ConnectionFailed
-from steersman.client.pacing import Backoff, Pauses, RateLimited, RetryPolicy, Timing, TokenBucket, retrying
-from steersman.client.transport import http_transport
-from steersman.clock import ManualClock
+from steersman.base.clock import ManualClock
+from steersman.base.timing import Timing
+from steersman.kube.client.connection import Connection
+from steersman.kube.client.errors import ApiError, ClientError, ConnectionFailed
+from steersman.kube.client.pacing import (
+    Backoff,
+    Pauses,
+    RetryPolicy,
+    TokenBucket,
+    retrying,
+)
+from steersman.kube.client.requests import Request, RequestChain
+from steersman.kube.client.transport import http_transport
 
 LOST = ConnectionFailed("lost", may_have_arrived=True)
 REFUSED = ConnectionFailed("refused", may_have_arrived=False)
@@ -168,8 +176,8 @@ def test_requests_and_streams_cost_a_token_each() -> None:
     async def scenario() -> list[float]:
         pacing = Pacing()
         async with serve(hello) as address, http_transport(Connection(address)) as transport:
-            limited = RateLimited(transport, TokenBucket(4, 1, pacing.timing))
-            assert (await limited.request("GET", "/")).body == b"hello\n"
+            limited = RequestChain(transport, bucket=TokenBucket(4, 1, pacing.timing))
+            assert (await limited.request(Request("GET", "/"))).body == b"hello\n"
             assert [line async for line in limited.stream("/")] == [b"hello"]
         return pacing.slept
 

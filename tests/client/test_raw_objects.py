@@ -10,7 +10,7 @@ import pytest
 
 from steersman import api, config
 from steersman.api import codec
-from steersman.client import RawObjects
+from steersman.kube.client import RawObjects
 
 POD = {
     "apiVersion": "v1",

@@ -13,9 +13,9 @@ from tests.client.following import IMPATIENT
 from tests.client.serving import Handler, run, serve
 
 from steersman import api
-from steersman.client import ApiServerReader, Connection, RateLimited, TokenBucket, http_transport
-from steersman.client.list_watch import PAGE
 from steersman.framework import ApiReadError
+from steersman.kube.client import ApiServerReader, Connection, RequestChain, TokenBucket, http_transport
+from steersman.kube.client.list_watch import PAGE
 from steersman.testing import make_node, make_pod
 
 T = TypeVar("T")
@@ -136,17 +136,15 @@ def test_nothing_but_get_requests_is_sent(server: ApiServer) -> None:
 
 
 def test_requests_wait_for_their_turn_as_others_do(server: ApiServer) -> None:
-    waited: list[str] = []
+    bucket = TokenBucket(0.001, 1, IMPATIENT)
 
     async def scenario() -> None:
         async with server.serving() as address, http_transport(Connection(address)) as transport:
-            limited = RateLimited(
-                transport, TokenBucket(5, 1, IMPATIENT), lambda method, seconds: waited.append(method)
-            )
+            limited = RequestChain(transport, bucket=bucket)
             await ApiServerReader(limited, IMPATIENT).get(api.Node, "n1")
 
     run(scenario())
-    assert waited == ["GET"]
+    assert not bucket.take_nowait()
 
 
 def refusal(question: Callable[[ApiServerReader], Awaitable[Any]], handler: Handler) -> ApiReadError:
@@ -188,7 +186,7 @@ def test_a_kind_that_its_version_does_not_have_is_named(server: ApiServer) -> No
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
-        (lambda client: client.get(api.Pod, "web"), "namespace: is missing; pods are kept by namespace"),
+        (lambda client: client.get(api.Pod, "web"), "namespace: is missing; pods are namespaced"),
         (lambda client: client.get(api.Node, "n1", "shop"), 'namespace: nodes have none, got "shop"; leave it out'),
         (lambda client: client.get(api.Node, ""), "name: is missing; list() reads all nodes"),
         (lambda client: client.list(api.Node, "shop"), 'namespace: nodes have none, got "shop"; leave it out'),

@@ -12,14 +12,14 @@ from tests.client.following import IMPATIENT, Diary, following, running, until
 from tests.client.serving import run
 
 from steersman import api
-from steersman.client import list_watch
-from steersman.client.connection import Connection
-from steersman.client.pacing import Timing
-from steersman.client.reflector import UNFINISHED, Informers, Reflector
-from steersman.client.transport import http_transport
-from steersman.clock import RealClock
-from steersman.embedded import Store
-from steersman.rng import SeededRng
+from steersman.base.clock import RealClock
+from steersman.base.rng import SeededRng
+from steersman.base.timing import Timing
+from steersman.cluster.store import Store
+from steersman.kube.client import list_watch
+from steersman.kube.client.connection import Connection
+from steersman.kube.client.reflector import UNFINISHED, Informers, Reflector
+from steersman.kube.client.transport import http_transport
 from steersman.testing import make_node, make_pod
 
 

@@ -10,7 +10,7 @@ from tests.client.dispatching import dispatching, stored
 from tests.client.serving import run
 
 from steersman import api
-from steersman.client.errors import ApiError
+from steersman.kube.client.errors import ApiError
 from steersman.testing import make_pod, make_resource_claim
 
 PATH = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/gpu"

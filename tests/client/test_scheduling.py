@@ -14,11 +14,11 @@ from tests.client.following import IMPATIENT, running, until
 from tests.client.serving import run
 
 from steersman import api
-from steersman.assembly import Scheduler
-from steersman.client import Connection, Dispatcher, EventRecorder, Informers, http_transport
-from steersman.clock import RealClock
-from steersman.embedded import EventType
-from steersman.rng import SeededRng
+from steersman.base.clock import RealClock
+from steersman.base.rng import SeededRng
+from steersman.cluster.store import EventType
+from steersman.kube.client import Connection, Dispatcher, EventRecorder, Informers, http_transport
+from steersman.scheduler.assembly import Scheduler
 from steersman.testing import make_node, make_pod
 
 PODS = 60

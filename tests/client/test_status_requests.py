@@ -10,11 +10,11 @@ from tests.client.dispatching import dispatching, stored
 from tests.client.serving import run
 
 from steersman import api
-from steersman.assembly import Failure
-from steersman.client.errors import ApiError
-from steersman.client.status_updates import StatusUpdate, patch_for
+from steersman.framework import Failure
 from steersman.framework.pod_info import PodShapes
 from steersman.framework.ports import CLEARED, Nomination
+from steersman.kube.client.errors import ApiError
+from steersman.kube.client.status_updates import StatusUpdate, patch_for
 from steersman.testing import make_pod
 
 READY = api.Condition(type="Ready", status="False")

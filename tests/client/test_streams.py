@@ -10,10 +10,10 @@ import pytest
 from aiohttp import web
 from tests.client.serving import Handler, run, serve
 
-from steersman.client.connection import Connection
-from steersman.client.errors import ApiError, ConnectionFailed
-from steersman.client.foreign_input import LineAssembler
-from steersman.client.transport import HttpTransport, http_transport
+from steersman.kube.client.connection import Connection
+from steersman.kube.client.errors import ApiError, ConnectionFailed
+from steersman.kube.client.foreign_input import LineAssembler
+from steersman.kube.client.transport import HttpTransport, http_transport
 
 
 def test_lines_are_put_together_from_pieces() -> None:

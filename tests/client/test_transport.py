@@ -9,10 +9,11 @@ import pytest
 from aiohttp import web
 from tests.client.serving import Handler, run, serve
 
-from steersman.client.auth import Anonymous, Credential, Fixed
-from steersman.client.connection import Connection
-from steersman.client.errors import ApiError, ConnectionFailed
-from steersman.client.transport import MERGE_PATCH, http_transport
+from steersman.kube.client.auth import Anonymous, Credential, Fixed
+from steersman.kube.client.connection import Connection
+from steersman.kube.client.errors import ApiError, ConnectionFailed
+from steersman.kube.client.requests import MERGE_PATCH, Request
+from steersman.kube.client.transport import http_transport
 
 
 def test_a_request_carries_path_query_body_and_type() -> None:
@@ -22,7 +23,9 @@ def test_a_request_carries_path_query_body_and_type() -> None:
 
     async def scenario() -> bytes:
         async with serve(echo) as address, http_transport(Connection(f"{address}/cluster/")) as transport:
-            answer = await transport.request("PATCH", "/api/v1/nodes/a%2Fb", {"limit": "1"}, b"{}", MERGE_PATCH)
+            answer = await transport.request(
+                Request("PATCH", "/api/v1/nodes/a%2Fb", {"limit": "1"}, b"{}", MERGE_PATCH)
+            )
             return answer.body
 
     assert run(scenario()) == b"PATCH /cluster/api/v1/nodes/a%2Fb?limit=1 application/merge-patch+json {}"
@@ -68,7 +71,7 @@ def test_a_server_that_does_not_listen_cannot_have_seen_the_request() -> None:
             pass
         async with http_transport(Connection(address)) as transport:
             with pytest.raises(ConnectionFailed) as caught:
-                await transport.request("POST", "/api", body=b"{}")
+                await transport.request(Request("POST", "/api", body=b"{}"))
         return caught.value
 
     assert not run(scenario()).may_have_arrived
@@ -78,7 +81,7 @@ def test_a_server_that_does_not_answer_in_time_may_have_seen_the_request() -> No
     async def scenario() -> ConnectionFailed:
         async with serve(_silent) as address, http_transport(Connection(address)) as transport:
             with pytest.raises(ConnectionFailed) as caught:
-                await transport.request("POST", "/api", body=b"{}", timeout=0.05)
+                await transport.request(Request("POST", "/api", body=b"{}", timeout=0.05))
         return caught.value
 
     failure = run(scenario())
@@ -94,7 +97,7 @@ def test_a_proxy_gets_the_whole_address() -> None:
         async with serve(proxy) as address:
             connection = Connection("http://cluster.invalid:8080", proxy=address)
             async with http_transport(connection) as transport:
-                return (await transport.request("GET", "/version")).body
+                return (await transport.request(Request("GET", "/version"))).body
 
     assert run(scenario()) == b"http://cluster.invalid:8080/version"
 
@@ -107,7 +110,7 @@ def test_credentials_go_along() -> None:
         async with serve(echo) as address:
             connection = Connection(address, credentials=Fixed.password("jane", "secret"))
             async with http_transport(connection) as transport:
-                return (await transport.request("GET", "/")).body
+                return (await transport.request(Request("GET", "/"))).body
 
     assert run(scenario()) == b"Basic amFuZTpzZWNyZXQ="
 
@@ -131,7 +134,7 @@ def test_refused_credentials_are_renewed_and_tried_once_more() -> None:
         async with serve(guard) as address:
             connection = Connection(address, credentials=Renewed())
             async with http_transport(connection) as transport:
-                return (await transport.request("GET", "/")).status
+                return (await transport.request(Request("GET", "/"))).status
 
     assert run(scenario()) == 200
 
@@ -144,5 +147,5 @@ async def _silent(_: web.Request) -> web.Response:
 async def _refusal(handler: Handler) -> ApiError:
     async with serve(handler) as address, http_transport(Connection(address)) as transport:
         with pytest.raises(ApiError) as caught:
-            await transport.request("GET", "/api/v1/pods")
+            await transport.request(Request("GET", "/api/v1/pods"))
     return caught.value

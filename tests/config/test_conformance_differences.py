@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.config.documents import configuration
 
-from steersman.conformance.config_documents import run_document
+from steersman.testing.conformance.config_documents import run_document
 
 
 def _paths(line: dict[str, Any]) -> list[str]:

@@ -6,10 +6,10 @@ from __future__ import annotations
 import pytest
 from tests.config.documents import configuration, with_args, with_plugins
 
+from steersman.api import Duration
 from steersman.config import (
     ClientConnection,
     DefaultPreemptionArgs,
-    Duration,
     DynamicResourcesArgs,
     FeatureGates,
     InterPodAffinityArgs,

@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 
 import steersman
-from steersman.config import DEFAULT_GATES, GATES, FeatureGates, refuse_unsupported, without_effect
+from steersman.base.errors import InputError
+from steersman.config import DEFAULT_GATES, FeatureGates, refuse_unsupported, without_effect
 from steersman.config.deviations import REFUSED, WITHOUT_EFFECT
-from steersman.errors import InputError
+from steersman.config.versions import SUPPORTED_VERSIONS, gates_of
 
 #: Where gates are declared, and where those are listed that nobody reads.
-DECLARATIONS = ("feature_gates.py", "deviations.py")
+DECLARATIONS = ("versions.py", "deviations.py")
+#: The gates of all versions.
+GATES = {name: spec for version in SUPPORTED_VERSIONS for name, spec in gates_of(version).items()}
 ROOT = Path(steersman.__file__).parent
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.config import DEFAULT_GATES, GATES, FeatureGates
-from steersman.config.feature_gates import OTHER_GATES
-from steersman.errors import InputError
+from steersman.base.errors import InputError
+from steersman.config import DEFAULT_GATES, FeatureGates
+from steersman.config.other_gates import other_gates
+from steersman.config.versions import SUPPORTED_VERSIONS, V1_37, KubernetesVersion, gates_of
 
 
 def test_defaults() -> None:
@@ -63,9 +64,29 @@ def test_a_locked_gate_may_be_set_to_its_default() -> None:
     assert FeatureGates.parse("DynamicResourceAllocation=true") == DEFAULT_GATES
 
 
-def test_no_gate_is_in_both_tables_and_every_needed_gate_is_known() -> None:
-    assert not OTHER_GATES & set(GATES)
-    assert {needed for spec in GATES.values() for needed in spec.needs} <= set(GATES)
+@pytest.mark.parametrize("version", SUPPORTED_VERSIONS)
+def test_no_gate_is_in_both_tables_and_every_needed_gate_is_known(version: KubernetesVersion) -> None:
+    gates = gates_of(version)
+    assert not other_gates(version) & set(gates)
+    assert {needed for spec in gates.values() for needed in spec.needs} <= set(gates)
+
+
+def test_defaults_are_those_of_the_emulated_version() -> None:
+    gates = FeatureGates(version=V1_37)
+    assert gates.enabled("StorageCapacityScoring")
+    assert not DEFAULT_GATES.enabled("StorageCapacityScoring")
+    assert gates != DEFAULT_GATES
+
+
+def test_a_gate_that_became_permanent_is_on_and_one_that_was_given_up_is_off() -> None:
+    gates = FeatureGates(version="1.37")
+    assert gates.enabled("SidecarContainers")
+    assert not gates.enabled("GangScheduling")
+
+
+def test_a_gate_of_another_version_cannot_be_set() -> None:
+    with pytest.raises(InputError, match=r"unrecognized feature gate: GangScheduling; use .* v1.37"):
+        FeatureGates({"GangScheduling": True}, "1.37")
 
 
 def test_equal_gates_are_equal_and_show_what_differs() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.golden_files import golden_lines
 
 from steersman.config import dump_yaml, load
-from steersman.conformance.config_documents import run_document
+from steersman.testing.conformance.config_documents import run_document
 
 
 def _by_topic() -> dict[str, list[dict[str, Any]]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from steersman.conformance.scenarios import run_scenario
+from steersman.testing.conformance.scenarios import run_scenario
 
 Document = dict[str, Any]
 both_engines = pytest.mark.parametrize("scalar", [False, True], ids=["columnar", "scalar"])

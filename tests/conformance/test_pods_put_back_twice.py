@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from steersman.conformance.queue_traces import run_trace
+from steersman.testing.conformance.queue_traces import run_trace
 
 Document = dict[str, Any]
 

@@ -9,9 +9,9 @@ from tests.embedded.stores import START
 from tests.embedded.timers import FakeTimers
 
 from steersman import api
-from steersman.clock import ManualClock
-from steersman.controllers import Cluster
-from steersman.embedded import KubeAdmission, Store
+from steersman.base.clock import ManualClock
+from steersman.cluster.controllers import Cluster
+from steersman.cluster.store import KubeAdmission, Store
 
 T = TypeVar("T", bound=api.Object)
 

@@ -12,7 +12,7 @@ from tests.embedded.stores import raw, with_status
 
 from steersman import api
 from steersman.api import codec
-from steersman.controllers.autoscaler import HorizontalAutoscaler
+from steersman.cluster.controllers.autoscaler import HorizontalAutoscaler
 from steersman.testing import make_pod
 
 _replace = msgspec.structs.replace
@@ -21,9 +21,19 @@ _replace = msgspec.structs.replace
 class ScaledWorld(TestCluster):
     """A Deployment whose pods are there as soon as it wants them; 1 cpu each."""
 
-    def __init__(self, load: str = "", *, replicas: int = 2, request: str | None = "1", **spec: Any) -> None:
-        super().__init__()
-        self._request = request
+    def __init__(
+        self,
+        load: str = "",
+        *,
+        replicas: int = 2,
+        request: str | None = "1",
+        usage: str = "",
+        keeps_documents: bool = False,
+        **spec: Any,
+    ) -> None:
+        """`usage` is the load curve of each pod."""
+        super().__init__(keeps_documents=keeps_documents)
+        self._request, self._usage = request, usage
         HorizontalAutoscaler(self.cluster)
         selector = api.LabelSelector(match_labels={"app": "web"})
         deployment = api.DeploymentSpec(replicas=replicas, selector=selector)
@@ -50,6 +60,7 @@ class ScaledWorld(TestCluster):
     def add_pod(self, name: str, *, ready: bool = True) -> None:
         builder = make_pod(name).label("app", "web").node("n1").phase("Running")
         builder = builder.req(cpu=self._request) if self._request else builder.req(memory="1Mi")
+        builder = builder.annotation("steersman.dev/load-cpu", self._usage) if self._usage else builder
         conditions = (api.Condition(type="Ready", status="True" if ready else "False"),)
         self.create(with_status(raw(builder), conditions=conditions))
 
@@ -223,3 +234,29 @@ def test_the_older_version_has_one_percentage() -> None:
     (metric,) = stored.spec.metrics
     assert metric.resource is not None
     assert metric.resource.target.average_utilization == 70
+
+
+def test_a_sandbox_scales_by_the_usage_that_the_metrics_api_reports() -> None:
+    world = ScaledWorld(keeps_documents=True, usage="0s=250m, 1m=750m")
+    world.run(45)
+    assert world.replicas == 2
+    assert world.condition("ScalingActive") == ("True", "ValidMetricFound")
+    (metric,) = world.status.current_metrics
+    assert metric.resource is not None
+    assert metric.resource.current.average_utilization == 25
+    world.run(60)
+    assert world.replicas == 3
+
+
+def test_a_sandbox_does_not_scale_pods_that_have_no_load() -> None:
+    world = ScaledWorld(keeps_documents=True)
+    world.run(60)
+    assert world.replicas == 2
+    assert world.condition("ScalingActive") == ("False", "FailedGetResourceMetric")
+
+
+def test_a_usage_that_is_no_load_curve_is_reported() -> None:
+    world = ScaledWorld(keeps_documents=True, usage="much")
+    world.run(15)
+    assert world.condition("ScalingActive") == ("False", "FailedGetResourceMetric")
+    assert "metadata.annotations[steersman.dev/load-cpu]" in world.events[0].message

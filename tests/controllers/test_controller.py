@@ -9,11 +9,11 @@ import pytest
 from tests.embedded.stores import START, make_store
 from tests.embedded.timers import FakeTimers
 
-from steersman.controllers import Cluster, Controller
-from steersman.controllers.controller import LONGEST_RETRY_SECONDS
-from steersman.embedded import StatusError, Store
-from steersman.host import TimerHeap
-from steersman.internal_errors import InternalErrors
+from steersman.base.internal_errors import InternalErrors
+from steersman.cluster.controllers import Cluster, Controller
+from steersman.cluster.controllers.controller import MAX_RETRY_SECONDS
+from steersman.cluster.store import StatusError, Store
+from steersman.scheduler.host import TimerHeap
 
 
 class Noting(Controller):
@@ -73,7 +73,7 @@ def test_pauses_do_not_grow_beyond_the_longest() -> None:
     controller.enqueue("a")
     timers.run_until(20_000)
     moments = [moment for _, moment in controller.looks]
-    assert moments[-1] - moments[-2] == pytest.approx(LONGEST_RETRY_SECONDS)
+    assert moments[-1] - moments[-2] == pytest.approx(MAX_RETRY_SECONDS)
 
 
 def test_success_forgets_the_failures() -> None:

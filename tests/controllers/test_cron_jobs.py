@@ -10,7 +10,7 @@ from tests.controllers.batch_cluster import TestCluster
 
 from steersman import api
 from steersman.api import codec
-from steersman.controllers.cron_jobs import CronJobController
+from steersman.cluster.controllers.cron_jobs import CronJobController
 
 _replace = msgspec.structs.replace
 #: 2031-01-01T00:01:00Z in minutes.

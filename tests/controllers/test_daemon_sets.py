@@ -202,6 +202,14 @@ def test_old_revisions_beyond_the_limit_go() -> None:
     assert len(world.all(api.ControllerRevision)) == 2
 
 
+def test_the_data_of_a_revision_is_sorted_so_that_clients_can_compare_its_bytes() -> None:
+    world = _world(1)
+    (revision,) = world.all(api.ControllerRevision)
+    written = msgspec.json.encode(revision.data)
+    assert written == msgspec.json.encode(revision.data, order="sorted")
+    assert next(iter(revision.data["spec"]["template"])) == "$patch"
+
+
 def test_pods_count_as_available_after_min_ready_seconds() -> None:
     world = _world(2, minReadySeconds=10)
     assert (_set(world).status.number_ready, _set(world).status.number_available) == (2, 0)

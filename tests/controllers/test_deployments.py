@@ -10,8 +10,8 @@ import pytest
 from tests.controllers.world import World, with_ready, workload
 
 from steersman import api
-from steersman.controllers.pod_template import template_hash
-from steersman.controllers.replica_set_revisions import POD_TEMPLATE_HASH
+from steersman.cluster.controllers.pod_template import template_hash
+from steersman.cluster.controllers.replica_set_revisions import POD_TEMPLATE_HASH
 
 _replace = msgspec.structs.replace
 _REVISION = "deployment.kubernetes.io/revision"

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import msgspec
 import pytest
 from tests.controllers.batch_cluster import TestCluster, owner_reference
 from tests.embedded.stores import raw, with_meta, with_status
 
 from steersman import api
-from steersman.controllers.disruption import DisruptionController, go_selector
-from steersman.embedded import TooManyRequests, evict
+from steersman.api.selectors import from_label_selector
+from steersman.cluster.controllers.disruption import DisruptionController, go_selector
+from steersman.cluster.store import TooManyRequests, evict
 from steersman.testing import make_pod
 
 APP = {"app": "web"}
@@ -195,3 +198,29 @@ def test_a_pod_is_not_said_to_be_disrupted_for_ever() -> None:
     assert cluster.store.get(api.Pod, "default/web-0").status.conditions[-1].status == "True"
     cluster.run(120)
     assert cluster.store.get(api.Pod, "default/web-0").status.conditions[-1].status == "False"
+
+
+@pytest.mark.parametrize("case", range(5))
+def test_budgets_count_exactly_the_pods_that_their_selectors_match(case: int) -> None:
+    random, cluster = Random(case), _cluster()
+    for number in range(8):
+        labels = {name: random.choice("xy") for name in random.sample(("app", "tier", "zone"), random.randint(0, 2))}
+        expression = api.LabelSelectorRequirement(key="app", operator="Exists")
+        selector = api.LabelSelector(match_labels=labels, match_expressions=() if labels else (expression,))
+        spec = api.PodDisruptionBudgetSpec(selector=selector, min_available=1)
+        cluster.create(api.PodDisruptionBudget(metadata=api.ObjectMeta(name=f"b{number}"), spec=spec))
+    for number in range(20):
+        pod = make_pod(f"p{number}").node("n1").phase("Running")
+        for name in random.sample(("app", "tier", "zone"), random.randint(0, 3)):
+            pod = pod.label(name, random.choice("xy"))
+        cluster.create(with_status(raw(pod), conditions=READY))
+    for stored in random.sample(list(cluster.store.objects(api.Pod).values()), 8):
+        if random.random() < 0.5:
+            cluster.store.update(with_meta(stored, labels={"app": "x", "tier": random.choice("xy")}))
+        else:
+            cluster.store.delete(api.Pod, api.key(stored))
+    cluster.run()
+    pods = cluster.store.objects(api.Pod).values()
+    for budget in cluster.store.objects(api.PodDisruptionBudget).values():
+        matches = from_label_selector(budget.spec.selector).matches
+        assert budget.status.expected_pods == sum(matches(each.metadata.labels) for each in pods)

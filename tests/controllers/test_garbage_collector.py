@@ -8,18 +8,18 @@ from tests.controllers.batch_cluster import TestCluster, owner_reference
 from tests.embedded.stores import bare_pod, raw, with_meta
 
 from steersman import api
-from steersman.controllers.garbage_collector import GarbageCollector
-from steersman.embedded import delete
-from steersman.embedded.deletion import Propagation
+from steersman.cluster.controllers.garbage_collector import GarbageCollector
+from steersman.cluster.store import delete
+from steersman.cluster.store.deletion import Propagation
 from steersman.testing import make_pod, make_replica_set
 
 Widget = api.custom_kind("example.com/v1", "Widget", "widgets")
 Fleet = api.custom_kind("example.com/v1", "Fleet", "fleets", namespaced=False)
 
 
-def _cluster(*, keeps_remains: bool = False) -> TestCluster:
+def _cluster(*, retains_pods: bool = False) -> TestCluster:
     cluster = TestCluster()
-    GarbageCollector(cluster.cluster._replace(keeps_remains=keeps_remains))
+    GarbageCollector(cluster.cluster._replace(retains_pods=retains_pods))
     return cluster
 
 
@@ -142,7 +142,7 @@ def test_what_refers_to_an_owner_that_never_was_goes() -> None:
 
 
 def test_strays_of_a_partial_dump_stay() -> None:
-    cluster = _cluster(keeps_remains=True)
+    cluster = _cluster(retains_pods=True)
     stray = api.OwnerReference(api_version="apps/v1", kind="ReplicaSet", name="web", uid="unknown")
     cluster.create(with_meta(bare_pod(), owner_references=(stray,)))
     _set_with_pods(cluster, "web-0")
@@ -152,7 +152,7 @@ def test_strays_of_a_partial_dump_stay() -> None:
 
 
 def test_what_is_created_for_an_owner_that_has_gone_goes() -> None:
-    cluster = _cluster(keeps_remains=True)
+    cluster = _cluster(retains_pods=True)
     owner = _set_with_pods(cluster)
     delete(cluster.store, api.ReplicaSet, "default/web")
     cluster.create(with_meta(bare_pod("late"), owner_references=(owner_reference(owner),)))

@@ -11,10 +11,11 @@ from tests.controllers.batch_cluster import TestCluster
 
 from steersman import api
 from steersman.api import codec
-from steersman.controllers.garbage_collector import GarbageCollector
-from steersman.controllers.jobs import JobController, TtlAfterFinished
-from steersman.embedded import Pods, delete
-from steersman.embedded.finalizers import JOB_TRACKING
+from steersman.cluster.controllers.garbage_collector import GarbageCollector
+from steersman.cluster.controllers.jobs import JobController, TtlAfterFinished
+from steersman.cluster.store import Pods, delete
+from steersman.cluster.store.finalizers import JOB_TRACKING, without_finalizer
+from steersman.testing import make_pod
 
 _replace = msgspec.structs.replace
 
@@ -271,6 +272,37 @@ def test_indexes_that_succeeded_are_listed() -> None:
     assert world.conditions[-1][0] == "Complete"
 
 
+def test_an_indexed_job_grows_and_shrinks_with_completions_and_parallelism_together() -> None:
+    world = JobWorld(completionMode="Indexed", completions=2, parallelism=2)
+    world.finish(world.pods()[0])
+    world.wait(1)
+    world.change(completions=4, parallelism=4)
+    world.wait(3)
+    assert sorted(_index(pod) for pod in world.pods()) == [1, 2, 3]
+    assert (world.counts, world.status.completed_indexes) == ((3, 1, 0), "0")
+    world.change(completions=2, parallelism=2)
+    world.wait(3)
+    assert [_index(pod) for pod in world.pods()] == [1]
+    assert (world.counts, world.status.completed_indexes) == ((1, 1, 0), "0")
+    world.finish(world.pods()[0])
+    world.wait(3)
+    assert (world.status.completed_indexes, world.conditions[-1][0]) == ("0,1", "Complete")
+
+
+def test_completed_indexes_beyond_the_completions_of_a_shrunk_job_do_not_count() -> None:
+    world = JobWorld(completionMode="Indexed", completions=4, parallelism=4)
+    for pod in world.pods()[2:]:
+        world.finish(pod)
+    world.wait(1)
+    world.change(completions=3, parallelism=3)
+    world.wait(3)
+    assert (world.counts, world.status.completed_indexes) == ((2, 1, 0), "2")
+
+
+def _index(pod: api.Pod) -> int:
+    return int(pod.metadata.annotations["batch.kubernetes.io/job-completion-index"])
+
+
 def test_a_failed_index_gets_another_pod() -> None:
     world = JobWorld(completionMode="Indexed", completions=2, parallelism=2)
     world.finish(world.pods()[1], "Failed")
@@ -366,6 +398,39 @@ def test_orphaned_pods_lose_their_finalizer() -> None:
     world.wait(3)
     (pod,) = world.pods()
     assert (pod.metadata.finalizers, pod.metadata.owner_references) == ((), ())
+
+
+def _labelled(pod: api.Pod, labels: dict[str, str], owners: tuple[api.OwnerReference, ...]) -> api.Pod:
+    return _replace(pod, metadata=_replace(pod.metadata, labels=labels, owner_references=owners))
+
+
+def test_a_job_adopts_its_orphaned_pods_and_releases_pods_that_it_no_longer_selects() -> None:
+    world = JobWorld(parallelism=2, completions=4)
+    pod = world.pods()[0]
+    name = api.key(pod)
+    world.store.update(without_finalizer(_labelled(pod, pod.metadata.labels, ()), JOB_TRACKING))
+    world.run(2)
+    adopted = world.store.get(api.Pod, name)
+    assert [owner.name for owner in adopted.metadata.owner_references] == ["pi"]
+    assert adopted.metadata.finalizers == (JOB_TRACKING,)
+
+    world.store.update(_labelled(adopted, {}, adopted.metadata.owner_references))
+    world.run(4)
+    released = world.store.get(api.Pod, name)
+    assert (released.metadata.owner_references, released.metadata.finalizers) == ((), ())
+    assert world.counts == (2, 0, 0), "a released pod is replaced"
+
+
+def test_a_new_job_adopts_pods_that_its_own_selector_matches() -> None:
+    world = JobWorld(parallelism=1)
+    world.store.create(make_pod("older").label("run", "later").obj())
+    template = world.job.spec.template
+    spec = {"template": template, "selector": {"matchLabels": {"run": "later"}}, "manualSelector": True}
+    metadata = {"name": "later", "namespace": "default"}
+    later = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+    world.store.create(codec.convert_object(later))
+    world.run()
+    assert world.store.get(api.Pod, "default/older").metadata.owner_references[0].name == "later"
 
 
 def test_jobs_of_other_controllers_are_left_alone() -> None:

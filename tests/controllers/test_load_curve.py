@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.controllers.load_curve import load_curve, parse_curve
-from steersman.errors import InputError
+from steersman.base.errors import InputError
+from steersman.cluster.controllers.load_curve import load_curve, parse_curve
 
 
 def test_a_load_holds_from_its_time_on() -> None:

@@ -7,8 +7,8 @@ from tests.controllers.batch_cluster import TestCluster
 from tests.embedded.stores import bare_pod, raw, with_meta
 
 from steersman import api
-from steersman.controllers.namespaces import NamespaceController
-from steersman.embedded import delete
+from steersman.cluster.controllers.namespaces import NamespaceController
+from steersman.cluster.store import delete
 from steersman.testing import make_pod, make_replica_set
 
 Widget = api.custom_kind("example.com/v1", "Widget", "widgets")

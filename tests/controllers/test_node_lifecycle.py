@@ -9,9 +9,9 @@ from tests.controllers.batch_cluster import TestCluster
 from tests.embedded.stores import raw, with_status
 
 from steersman import api
-from steersman.controllers.node_lifecycle import NOT_READY, UNREACHABLE, NodeLifecycleController
-from steersman.controllers.taint_eviction import TaintEvictionController
-from steersman.embedded.heartbeats import fall_silent, resume_heartbeat
+from steersman.cluster.controllers.node_lifecycle import NOT_READY, UNREACHABLE, NodeLifecycleController
+from steersman.cluster.controllers.taint_eviction import TaintEvictionController
+from steersman.cluster.store.heartbeats import fall_silent, resume_heartbeat
 from steersman.testing import make_node, make_pod
 
 _replace = msgspec.structs.replace

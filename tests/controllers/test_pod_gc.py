@@ -7,8 +7,8 @@ from tests.controllers.batch_cluster import TestCluster, owner_reference
 from tests.embedded.stores import START_TEXT, raw, with_meta
 
 from steersman import api
-from steersman.controllers.pod_gc import PodGarbageCollector
-from steersman.embedded import DELETED, EventType, delete
+from steersman.cluster.controllers.pod_gc import PodGarbageCollector
+from steersman.cluster.store import DELETED, EventType, delete
 from steersman.testing import make_node, make_pod, make_replica_set
 
 
@@ -84,9 +84,9 @@ def test_the_oldest_finished_pods_go_when_there_are_too_many() -> None:
     assert cluster.names(api.Pod) == ["young", "middle"]
 
 
-def test_a_cluster_that_keeps_remains_loses_only_pods_that_are_replaced() -> None:
+def test_a_cluster_that_retains_pods_loses_only_pods_that_are_replaced() -> None:
     cluster = TestCluster()
-    PodGarbageCollector(cluster.cluster._replace(keeps_remains=True), threshold=1)
+    PodGarbageCollector(cluster.cluster._replace(retains_pods=True), threshold=1)
     owner = cluster.create(raw(make_replica_set("web")))
     replaced = raw(make_pod("replaced").node("gone").phase("Running"))
     cluster.create(with_meta(replaced, owner_references=(owner_reference(owner),)))

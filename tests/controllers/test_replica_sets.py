@@ -10,8 +10,8 @@ import pytest
 from tests.controllers.world import World, template, with_ready, workload
 
 from steersman import api
-from steersman.embedded import Forbidden
-from steersman.kubelets import RUN_SECONDS, check_annotations
+from steersman.cluster.kubelets import RUN_SECONDS, check_annotations
+from steersman.cluster.store import Forbidden
 from steersman.testing import make_pod
 
 _replace = msgspec.structs.replace
@@ -51,6 +51,7 @@ def test_in_stores_with_documents_pods_have_every_field_of_the_template() -> Non
     document = world.store.document(api.Pod, api.key(world.pods()[0]))
     assert document["spec"]["hostAliases"] == [{"ip": "10.0.0.1"}]
     assert document["spec"]["containers"][0]["terminationMessagePolicy"] == "File"
+    assert document["spec"]["enableServiceLinks"] is True
     assert document["metadata"]["name"] == world.pods()[0].metadata.name
     assert document["status"]["phase"] == "Running"
 
@@ -236,3 +237,24 @@ def test_a_pod_that_the_host_refuses_is_told() -> None:
     world.settle()
     (condition,) = world.get(api.ReplicaSet, "web").status.conditions
     assert "is not a number of seconds" in condition.message
+
+
+def test_pods_that_violate_the_pod_security_level_of_their_namespace_are_not_created() -> None:
+    world = World("replicaset")
+    world.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": "default", "labels": {"pod-security.kubernetes.io/enforce": "baseline"}},
+        }
+    )
+    replica_set = workload("ReplicaSet", replicas=1)
+    replica_set["spec"]["template"]["spec"]["hostNetwork"] = True
+    world.create(replica_set)
+    world.settle()
+    assert not world.pods()
+    (condition,) = world.get(api.ReplicaSet, "web").status.conditions
+    assert (
+        'is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)' in condition.message
+    )
+    assert world.messages("FailedCreate")[0].startswith('Error creating: pods "web-')

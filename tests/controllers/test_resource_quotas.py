@@ -8,7 +8,7 @@ from tests.controllers.batch_cluster import TestCluster
 from tests.embedded.stores import bare_pod
 
 from steersman import api
-from steersman.controllers.resource_quotas import ResourceQuotaController
+from steersman.cluster.controllers.resource_quotas import ResourceQuotaController
 
 
 def _cluster() -> TestCluster:

@@ -8,8 +8,8 @@ from tests.controllers.batch_cluster import TestCluster
 from tests.embedded.stores import raw
 
 from steersman import api
-from steersman.controllers.volume_protection import VolumeProtection
-from steersman.embedded import delete
+from steersman.cluster.controllers.volume_protection import VolumeProtection
+from steersman.cluster.store import delete
 from steersman.testing import make_claim, make_pod, make_volume
 
 

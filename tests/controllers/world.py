@@ -12,10 +12,10 @@ from tests.embedded.timers import FakeTimers
 
 from steersman import api
 from steersman.api import codec
-from steersman.clock import ManualClock
-from steersman.controllers import Cluster, start
-from steersman.embedded import KubeAdmission, Pods, Store
-from steersman.kubelets import KubeletPolicy, Kubelets, PodSettings
+from steersman.base.clock import ManualClock
+from steersman.cluster.controllers import Cluster, start
+from steersman.cluster.kubelets import KubeletPolicy, Kubelets, PodSettings
+from steersman.cluster.store import KubeAdmission, Pods, Store
 from steersman.testing import make_node
 
 T = TypeVar("T", bound=api.Object)

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from steersman.cycle.decision import Decision
-from steersman.cycle.schedule_one import SchedulingCycle
-from steersman.engine.evaluation import Evaluation
+from steersman.base.rng import SeededRng
 from steersman.framework.plugin import Plugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
-from steersman.rng import SeededRng
-from steersman.runtime.profile import PluginRef, Profile, ProfileSpec, build
-from steersman.runtime.registry import POINT_OF_CLASS
-from steersman.state.cache import Cache
-from steersman.state.nominations import Nominations
-from steersman.state.objects import ObjectStore
+from steersman.scheduler.cycle.decision import Decision
+from steersman.scheduler.cycle.schedule_one import SchedulingCycle
+from steersman.scheduler.engine.evaluation import Evaluation
+from steersman.scheduler.runtime.profile import PluginRef, Profile, ProfileSpec, build
+from steersman.scheduler.runtime.registry import POINT_OF_CLASS
+from steersman.scheduler.state.cache import Cache
+from steersman.scheduler.state.nominations import Nominations
+from steersman.scheduler.state.objects import ObjectStore
 from steersman.testing import NodeBuilder, PodBuilder, make_node
 
 PROFILE = "default-scheduler"

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import pytest
 from tests.cycle.scheduling import Cycles
+from tests.runtime.calling import without_place
 
-from steersman.cycle.commit import MAX_WAIT_SECONDS
-from steersman.cycle.decision import Decision, Failed, Scheduled, Unschedulable
 from steersman.framework.plugin import PermitPlugin, PermitResult, Plugin, ReservePlugin
 from steersman.framework.ports import CLEARED
 from steersman.framework.status import Code, Status, error, unschedulable
+from steersman.scheduler.cycle.commit import MAX_WAIT_SECONDS
+from steersman.scheduler.cycle.decision import Decision, Failed, Scheduled, Unschedulable
 from steersman.testing import make_pod
 
 POD = make_pod("p").req(cpu="1")
@@ -40,7 +41,7 @@ class Permits(PermitPlugin):
         self._answer = answer
 
     def permit(self, pod: object, node_name: str) -> object:  # type: ignore[override]
-        if isinstance(self._answer, Exception):
+        if isinstance(self._answer, BaseException):
             raise self._answer
         return self._answer
 
@@ -103,7 +104,7 @@ class TestReserve:
     def test_an_exception_fails_the_pod(self) -> None:
         decision, cycles = decided(Reserves("A", [], ValueError("boom")))
         assert isinstance(decision, Failed)
-        assert decision.message == 'running Reserve plugin "A": ValueError: boom'
+        assert without_place(decision.message) == 'running Reserve plugin "A": ValueError: boom'
         assert is_undone(cycles)
 
 
@@ -142,18 +143,29 @@ class TestPermit:
         assert told == ["reserve R", "unreserve R"]
         assert is_undone(cycles)
 
+    @pytest.mark.parametrize("answer", [Status(Code.WAIT), PermitResult(Status(Code.WAIT))])
+    def test_waiting_without_a_timeout_fails_the_pod_and_says_what_is_expected(self, answer: object) -> None:
+        decision, cycles = decided(Permits("A", answer))
+        assert isinstance(decision, Failed)
+        assert decision.message == (
+            'running Permit plugin "A": returned Wait without a timeout, expected '
+            "PermitResult(Status(Code.WAIT), timeout_seconds=30) or another time"
+        )
+        assert is_undone(cycles)
+
     @pytest.mark.parametrize(
         ("answer", "text"),
         [
             (error("boom"), "boom"),
             (PermitResult(error("boom")), "boom"),
             (ValueError("boom"), "ValueError: boom"),
-            ("yes", "answered 'yes', expected None, a Status or a PermitResult"),
+            ("yes", "returned 'yes', expected None, a Status or a PermitResult"),
+            (SystemExit(3), "SystemExit: 3"),
         ],
     )
     def test_an_error_fails_the_pod(self, answer: object, text: str) -> None:
         decision, cycles = decided(Permits("A", answer))
         assert isinstance(decision, Failed)
-        assert decision.message == f'running Permit plugin "A": {text}'
+        assert without_place(decision.message) == f'running Permit plugin "A": {text}'
         assert decision.status.plugin == "A"
         assert is_undone(cycles)

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from tests.cycle.scheduling import Cycles
 
-from steersman.cycle.diagnosis import Diagnosis, diagnose, reason_histogram
-from steersman.engine.evaluation import NodeStatuses
 from steersman.framework.plugin import FilterPlugin, PreFilterPlugin, PreFilterResult
 from steersman.framework.status import Code, Status, unresolvable, unschedulable
+from steersman.scheduler.cycle.diagnosis import Diagnosis, diagnose, reason_histogram
+from steersman.scheduler.engine.evaluation import NodeStatuses
 from steersman.testing import make_pod
 
 CPU = unschedulable("Insufficient cpu").of("Fit")

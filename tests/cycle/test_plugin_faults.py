@@ -7,8 +7,8 @@ from collections.abc import Hashable, Sequence
 
 import pytest
 from tests.cycle.scheduling import Cycles
+from tests.runtime.calling import without_place
 
-from steersman.cycle.decision import Failed, Scheduled
 from steersman.framework.columns import Depends
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
@@ -24,6 +24,7 @@ from steersman.framework.plugin import (
 )
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status, error
+from steersman.scheduler.cycle.decision import Failed, Scheduled
 from steersman.testing import NodeBuilder, make_node, make_pod
 
 POD = make_pod("p")
@@ -101,7 +102,7 @@ def failure(cycles: Cycles) -> str:
     assert decision.status.code is Code.ERROR
     cycles.cache.validate_state()
     assert cycles.cache.pod_count == 0
-    return decision.message
+    return without_place(decision.message)
 
 
 @both_engines
@@ -113,7 +114,7 @@ class TestFilters:
             (ValueError("boom"), "ValueError: boom"),
             (error("boom"), "boom"),
             (Status(Code.WAIT, ("later",)), "later"),
-            (17, "answered 17, expected None, True, a reason text or a Status"),
+            (17, "returned 17, expected None, True, a reason text or a Status"),
         ],
     )
     def test_a_fault_fails_the_pod(self, scalar: bool, depends: Depends | None, answer: object, text: str) -> None:
@@ -161,11 +162,11 @@ class TestScores:
             (error("boom"), 'running Score plugins: plugin "Scores" failed with: boom'),
             (
                 None,
-                'running Score plugins: plugin "Scores" failed with: score() answered None for node bad, expected an int',
+                'running Score plugins: plugin "Scores" failed with: score() returned None for node bad, expected an int',
             ),
             (
                 0.5,
-                'running Score plugins: plugin "Scores" failed with: score() answered 0.5 for node bad, expected an int',
+                'running Score plugins: plugin "Scores" failed with: score() returned 0.5 for node bad, expected an int',
             ),
             (101, invalid_score("Scores", 101).message),
             (-1, invalid_score("Scores", -1).message),

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 from tests.cycle.scheduling import Cycles, profile_of
+from tests.runtime.calling import without_place
 
-from steersman.cycle import post_filter
-from steersman.cycle.decision import Unschedulable
-from steersman.cycle.post_filter import PostFilterOutcome
-from steersman.engine.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.plugin import FilterPlugin, PostFilterPlugin, PostFilterResult
 from steersman.framework.ports import CLEARED, Nomination
 from steersman.framework.status import Code, Status, error, unresolvable, unschedulable
+from steersman.scheduler.cycle import post_filter
+from steersman.scheduler.cycle.decision import Unschedulable
+from steersman.scheduler.cycle.post_filter import PostFilterOutcome
+from steersman.scheduler.engine.evaluation import NodeStatuses
 from steersman.testing import make_pod
 
 STATUSES = NodeStatuses({unschedulable("no"): ["n1"]})
@@ -86,13 +87,14 @@ def test_an_error_ends_the_phase() -> None:
 
 def test_an_exception_is_an_error() -> None:
     found = outcome(Answers("A", ValueError("lost")))
-    assert found.status == Status(Code.ERROR, ('running PostFilter plugin "A": ValueError: lost',), "A")
+    assert (found.status.code, found.status.plugin) == (Code.ERROR, "A")
+    assert without_place(found.status.message) == 'running PostFilter plugin "A": ValueError: lost'
 
 
 def test_an_answer_that_is_none_is_an_error() -> None:
     found = outcome(Answers("A", None))
     assert found.status.message == (
-        'running PostFilter plugin "A": answered None, expected a Status, or a PostFilterResult (or None) and a Status'
+        'running PostFilter plugin "A": returned None, expected a Status, or a PostFilterResult (or None) and a Status'
     )
 
 

@@ -5,15 +5,30 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from tests.deploy.shipped import ChartRefusalError, Objects, manifests, rendered
+from tests.deploy.shipped import DEPLOY, ChartRefusalError, Document, Objects, manifests, rendered
+
+from steersman import config
+from steersman.cli.run import run, run_options
 
 
 def with_parsed_configuration(objects: Objects) -> Objects:
-    """The text of the configuration may differ in its layout."""
+    """The text of the configuration may differ in its layout, and only the chart knows its checksum."""
     for (kind, _), document in objects.items():
         if kind == "ConfigMap":
             document["data"]["config.yaml"] = yaml.safe_load(document["data"]["config.yaml"])
+        if kind == "Deployment":
+            document["spec"]["template"]["metadata"].pop("annotations", None)
     return objects
+
+
+def configuration(objects: Objects, release: str = "steersman") -> Document:
+    document: Document = yaml.safe_load(objects["ConfigMap", release]["data"]["config.yaml"])
+    return document
+
+
+def pod_template(objects: Objects) -> Document:
+    template: Document = objects["Deployment", "steersman"]["spec"]["template"]
+    return template
 
 
 def test_with_its_default_values_the_chart_gives_the_manifests() -> None:
@@ -96,3 +111,114 @@ def test_requests_of_another_release_have_flow_schemas_of_their_own() -> None:
         assert [subject["serviceAccount"] for subject in rule["subjects"]] == [
             {"name": account["name"], "namespace": account["namespace"]}
         ]
+
+
+WHOLE = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "clientConnection": {"qps": 500, "burst": 1000},
+    "podInitialBackoffSeconds": 2,
+    "percentageOfNodesToScore": 100,
+    "leaderElection": {"leaseDuration": "30s", "resourceName": "night", "resourceNamespace": "leases"},
+    "extenders": [{"urlPrefix": "https://extender.example:8888", "filterVerb": "filter"}],
+    "profiles": [{"schedulerName": "packed"}, {"schedulerName": "spread"}],
+}
+
+
+def test_a_whole_configuration_reaches_the_scheduler_and_its_lease_is_permitted() -> None:
+    objects = rendered({"config": WHOLE})
+    written = configuration(objects)
+    election = {"leaderElect": True, **WHOLE["leaderElection"]}  # type: ignore[dict-item]
+    assert written == {**WHOLE, "leaderElection": election}
+    config.load(objects["ConfigMap", "steersman"]["data"]["config.yaml"])
+    role = objects["Role", "steersman"]
+    assert (role["metadata"]["namespace"], role["rules"][1]["resourceNames"]) == ("leases", ["night"])
+    assert objects["RoleBinding", "steersman"]["metadata"]["namespace"] == "leases"
+
+
+def test_a_part_of_a_configuration_is_completed() -> None:
+    written = configuration(rendered({"config": {"podMaxBackoffSeconds": 20}}))
+    assert written["podMaxBackoffSeconds"] == 20
+    assert written["profiles"] == [{"schedulerName": "steersman"}]
+    assert written["leaderElection"]["resourceName"] == "steersman"
+
+
+def test_the_profiles_of_a_whole_configuration_must_not_schedule_its_own_pods_either() -> None:
+    with pytest.raises(ChartRefusalError, match="nobody would start them again"):
+        rendered({"config": {"profiles": [{"schedulerName": "default-scheduler"}]}})
+
+
+def test_two_replicas_without_leader_election_are_refused() -> None:
+    alone = {"leaderElection": {"leaderElect": False}}
+    with pytest.raises(ChartRefusalError, match="all of them would schedule"):
+        rendered({"config": alone})
+    assert configuration(rendered({"config": alone, "replicas": 1}))["leaderElection"]["leaderElect"] is False
+
+
+@pytest.mark.parametrize(
+    "values", [{"config": {"percentageOfNodesToScore": 50}}, {"plugins": {"cheap.py": "name = 1\n"}}]
+)
+def test_another_configuration_rolls_the_pods(values: Document) -> None:
+    before, after = (pod_template(rendered(one))["metadata"]["annotations"] for one in ({}, values))
+    assert before.keys() == after.keys() == {"checksum/config"}
+    assert before != after
+    assert before == pod_template(rendered({"verbosity": 4}))["metadata"]["annotations"]
+
+
+def test_arguments_record_page_and_plugins_reach_the_container() -> None:
+    values = {
+        "extraArgs": ["--kube-api-qps=500"],
+        "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
+        "extraVolumes": [{"name": "ca", "secret": {"secretName": "ca"}}],
+        "extraVolumeMounts": [{"name": "ca", "mountPath": "/ca", "readOnly": True}],
+        "record": {"enabled": True, "age": "72h"},
+        "web": {"enabled": True},
+        "plugins": {"cheap.py": "import steersman\n"},
+    }
+    objects = rendered(values)
+    spec = pod_template(objects)["spec"]
+    (container,) = spec["containers"]
+    given = ["--web", "--record=/var/lib/steersman/record", "--record-size=1Gi", "--record-age=72h"]
+    given += ["--plugin=/etc/steersman-plugins/cheap.py", "--kube-api-qps=500"]
+    assert container["args"][-6:] == given
+    with run.make_context("run", container["args"][1:]) as context:
+        assert run_options(context).record is not None
+    mounted = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    assert mounted.keys() == {volume["name"] for volume in spec["volumes"]}
+    assert (mounted["record"], mounted["ca"]) == ("/var/lib/steersman/record", "/ca")
+    assert spec["securityContext"]["fsGroup"] == spec["securityContext"]["runAsGroup"]
+    assert objects["ConfigMap", "steersman-plugins"]["data"] == {"cheap.py": "import steersman\n"}
+    assert container["env"][-1]["name"] == "HTTPS_PROXY"
+
+
+def test_placement_and_pull_secrets_can_be_chosen() -> None:
+    values = {
+        "nodeSelector": {"pool": "system"},
+        "affinity": {"nodeAffinity": {}},
+        "tolerations": [{"operator": "Exists"}],
+        "imagePullSecrets": [{"name": "registry"}],
+        "podAnnotations": {"team": "a"},
+    }
+    template = pod_template(rendered(values))
+    for field in ("nodeSelector", "affinity", "tolerations", "imagePullSecrets"):
+        assert template["spec"][field] == values[field]
+    assert template["metadata"]["annotations"]["team"] == "a"
+
+
+def test_the_rights_of_plugins_are_added_to_the_role() -> None:
+    rule = {"apiGroups": ["example.com"], "resources": ["quotas"], "verbs": ["list", "watch"]}
+    assert rendered({"extraRules": [rule]})["ClusterRole", "steersman"]["rules"][-1] == rule
+
+
+def test_the_service_account_is_made_before_the_deployment_that_needs_it() -> None:
+    """kubectl applies the files of a folder in the order of their names."""
+    files = {path.name: path.read_text() for path in sorted((DEPLOY / "manifests").glob("*.yaml"))}
+    kinds = [line.split()[1] for text in files.values() for line in text.splitlines() if line.startswith("kind: ")]
+    assert max(kinds.index(kind) for kind in ("ServiceAccount", "ConfigMap")) < kinds.index("Deployment")
+
+
+def test_every_file_of_the_folders_to_apply_is_a_manifest() -> None:
+    for folder in ("manifests", "monitoring", "admission", "shadow"):
+        for path in (DEPLOY / folder).iterdir():
+            assert path.is_dir() or all(yaml.safe_load_all(path.read_text())), path
+            assert path.is_dir() or path.suffix == ".yaml", path

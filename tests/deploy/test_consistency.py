@@ -9,8 +9,8 @@ import yaml
 from tests.deploy.shipped import CHART, DEPLOY, Document, manifests
 
 from steersman import config
-from steersman.serving import DEFAULT_PORT
-from steersman.serving.access import DEFAULT_OPEN_PATHS
+from steersman.kube.serving import DEFAULT_PORT
+from steersman.kube.serving.access import DEFAULT_OPEN_PATHS
 
 
 def pod_spec() -> Document:

@@ -14,11 +14,11 @@ import yaml
 from prometheus_client import Metric
 from tests.deploy.shipped import DEPLOY
 
-from steersman.observe import ClientMetrics, Metrics
-from steersman.observe.series import Children
+from steersman.kube.observe import ClientMetrics, Metrics
+from steersman.kube.observe.series import Children
 
 ALERTS = DEPLOY / "monitoring" / "alerts" / "prometheusrule.yaml"
-DASHBOARD = DEPLOY / "monitoring" / "dashboard.json"
+DASHBOARD = DEPLOY / "monitoring" / "grafana" / "dashboard.json"
 #: What Prometheus itself adds to every series.
 OF_THE_TARGET = {"job", "pod", "instance"}
 #: A metric, then its matchers; and the labels by which something is grouped.
@@ -75,6 +75,34 @@ def test_every_metric_and_label_that_is_asked_for_exists(query: str, series: dic
         known |= series[name]
     for grouped in GROUPING.findall(query):
         assert set(re.split(r",\s*", grouped)) <= known
+
+
+#: Gauges in which every replica counts the same pods.
+COUNTED_BY_EVERY_REPLICA = re.compile(r"scheduler_(pending|unschedulable)_pods\{")
+WITHOUT_STANDBYS = "unless on (job, instance) (leader_election_master_status{"
+
+
+@pytest.mark.parametrize("query", queries())
+def test_pods_that_wait_are_those_of_the_leader(query: str) -> None:
+    assert (WITHOUT_STANDBYS in query) == bool(COUNTED_BY_EVERY_REPLICA.search(query))
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: str(rule["alert"]))
+def test_alerts_know_steersman_by_its_own_series_whatever_the_job_is_called(rule: dict[str, Any]) -> None:
+    query = re.sub(r"\s+", " ", rule["expr"])
+    assert 'job="' not in query
+    shared = [name for name, _ in SELECTOR.findall(query) if not name.startswith("steersman_")]
+    own = query.count("and on (job, instance) steersman_scheduling_loop_lag_seconds{}")
+    assert own == sum(name != "leader_election_master_status" or "unless" not in query for name in shared)
+
+
+def test_a_record_that_is_interrupted_is_an_alert() -> None:
+    (rule,) = (rule for rule in rules() if rule["alert"] == "SteersmanRecordInterrupted")
+    assert {name for name, _ in SELECTOR.findall(rule["expr"])} == {
+        "steersman_recording",
+        "steersman_recorded_bytes",
+        "steersman_record_gaps",
+    }
 
 
 @pytest.mark.parametrize("query", queries())

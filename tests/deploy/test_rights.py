@@ -8,10 +8,13 @@ from collections.abc import Iterable
 
 from tests.deploy.shipped import Document, manifests
 
-from steersman.client.rights import LOOKUP, Right, cluster_rights, following, lease_rights
+from steersman import api
 from steersman.framework.watching import WATCHED_KINDS
+from steersman.kube.client.rights import LOOKUP, Right, cluster_rights, following, lease_rights
 
 Rights = dict[tuple[str, str], set[str]]
+ALL_VERSIONS: tuple[type[api.Object], ...] = (*WATCHED_KINDS, api.DeviceTaintRule)
+"""The kinds that the scheduler watches, whichever version of Kubernetes it emulates."""
 
 
 def granted(role: Document) -> Rights:
@@ -32,11 +35,11 @@ def table(rights: Iterable[Right]) -> Rights:
 
 
 def test_the_cluster_role_grants_what_the_table_names_and_nothing_else() -> None:
-    assert granted(manifests("manifests")["ClusterRole", "steersman"]) == table(cluster_rights())
+    assert granted(manifests("manifests")["ClusterRole", "steersman"]) == table(cluster_rights(ALL_VERSIONS))
 
 
 def test_a_shadow_may_list_and_watch_and_nothing_else() -> None:
-    assert granted(manifests("shadow")["ClusterRole", "steersman-shadow"]) == table(following(WATCHED_KINDS))
+    assert granted(manifests("shadow")["ClusterRole", "steersman-shadow"]) == table(following(ALL_VERSIONS))
 
 
 def test_only_the_own_lease_may_be_read_and_written() -> None:

@@ -12,15 +12,15 @@ from tests.deploy.shipped import manifests
 from tests.deploy.test_rights import Rights, granted
 
 from steersman import api
-from steersman.assembly import Failure
-from steersman.client.dispatcher import Dispatcher
-from steersman.client.errors import ApiError
-from steersman.client.events import EventRecorder
-from steersman.client.pacing import Timing
-from steersman.client.transport import JSON, NO_QUERY, REQUEST_SECONDS, Query, Response
-from steersman.clock import ManualClock
+from steersman.base.clock import ManualClock
+from steersman.base.timing import Timing
+from steersman.framework import Failure
 from steersman.framework.pod_info import PodShapes
-from steersman.serving import ApiReviews, User
+from steersman.kube.client.dispatcher import Dispatcher
+from steersman.kube.client.errors import ApiError
+from steersman.kube.client.events import EventRecorder
+from steersman.kube.client.requests import NO_QUERY, Query, Request, Response
+from steersman.kube.serving import ApiReviews, User
 from steersman.testing import make_claim, make_pod, make_volume
 
 VERBS: Final = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -34,15 +34,8 @@ class Ledger:
         self.used: Rights = {}
         self.conflicts = 0
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        query: Query = NO_QUERY,
-        body: bytes | None = None,
-        content_type: str = JSON,
-        timeout: float = REQUEST_SECONDS,
-    ) -> Response:
+    async def request(self, request: Request, /) -> Response:
+        method, path, body = request.method, request.path, request.body
         self.used.setdefault(resource_of(path), set()).add(VERBS[method])
         if path.endswith("/resourceclaims/gpu/status"):
             # Whoever writes allocations must have the same right to this as well, since v1.36.

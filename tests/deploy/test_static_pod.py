@@ -6,8 +6,8 @@ from __future__ import annotations
 from tests.deploy.shipped import Document, manifests
 
 from steersman import config
-from steersman.serving import DEFAULT_PORT
-from steersman.serving.access import DEFAULT_OPEN_PATHS
+from steersman.kube.serving import DEFAULT_PORT
+from steersman.kube.serving.access import DEFAULT_OPEN_PATHS
 
 KUBECONFIG = "/etc/kubernetes/scheduler.conf"
 #: What kubeadm v1.36 gives kube-scheduler.

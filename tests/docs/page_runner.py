@@ -26,7 +26,9 @@ from steersman.cli import main
 TIMEOUT = 120.0
 WIDTH = {"STEERSMAN_WIDTH": "80"}
 #: What a page may run here: nothing that changes the machine of whoever runs the tests.
-PROGRAMS = ("steersman", "sed")
+PROGRAMS = ("steersman", "sed", "pytest")
+#: Programs that change the cluster of the current kubeconfig: only blocks for the tests' own cluster may run them.
+CLUSTER_PROGRAMS = (*PROGRAMS, "kubectl")
 #: A command without anything for the shell, and where the shell begins: `> file`, `2>&1`, `| head -3`, `|| true`.
 _PLAIN = re.compile(r"""(?:[^\s'"|<>&;$`\\*?~#]|'[^']*'|"[^"$`\\]*"|\s(?!\s*\d?[|<>&;]))*""")
 _SHELL = re.compile(r"\s*(?:\d?[|<>&;]|$)")
@@ -166,8 +168,9 @@ class PageRunner:
 
     def _run_commands(self, block: CodeBlock) -> None:
         self._printed = []
+        programs = CLUSTER_PROGRAMS if block.comment == "e2e" else PROGRAMS
         for command, expected in block.commands():
-            assert command.split()[0] in PROGRAMS, f"{block.place}: mark it: {command.split()[0]} is not run by tests"
+            assert command.split()[0] in programs, f"{block.place}: mark it: {command.split()[0]} is not run by tests"
             done = self._reader.command(command)
             assert done.code == 0, f"{block.place}: $ {command}\n{done.printed}{done.errors}"
             printed = done.printed.splitlines()

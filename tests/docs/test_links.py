@@ -81,3 +81,8 @@ def test_a_link_to_a_file_that_is_no_page_becomes_its_name() -> None:
 def test_links_in_code_are_left_alone() -> None:
     code = "```text\n[x](nowhere.md)\n```\n"
     assert relinked(code, "docs/run.md", site_places()) == code
+
+
+def test_a_block_that_is_a_file_has_its_name_as_title() -> None:
+    page = "<!-- file: a.yaml -->\n```yaml\nkind: Pod\n```\n"
+    assert relinked(page, "docs/run.md", site_places()) == '```yaml title="a.yaml"\nkind: Pod\n```\n'

@@ -8,16 +8,18 @@ import re
 from scripts.command_tree import command_entries
 from scripts.lockfile import ROOT
 from scripts.site.annotation_page import ANNOTATIONS
-from scripts.site.api_page import contract_page, field_texts, harness_page, library_page
+from scripts.site.api_page import contract_page, field_texts, harness_page, library_page, objects_page
 from scripts.site.command_page import command_page
 from scripts.site.configuration_page import configuration_page, fields
+from scripts.site.markdown import cell
 from scripts.site.metrics_page import metric_entries, metrics_page
 
 import steersman
 from steersman import framework, testing
 from steersman.config.deviations import FIELD_DEVIATIONS
-from steersman.sim import Placement
-from steersman.sim.storage_classes import PROVISIONER
+from steersman.scheduler.runtime.registry import POINT_OF_CLASS
+from steersman.simulation import Placement
+from steersman.simulation.inputs.storage_classes import PROVISIONER
 
 
 def test_every_command_has_a_section_with_its_options() -> None:
@@ -61,7 +63,7 @@ def test_every_metric_in_the_code_is_in_the_reference() -> None:
 def test_every_public_name_is_in_the_reference() -> None:
     for names, page in (
         (steersman.__all__, library_page()),
-        (framework.__all__, contract_page()),
+        (framework.PLUGIN_CONTRACT, contract_page()),
         (testing.__all__, harness_page()),
     ):
         assert [name for name in names if f"# `{name}`" not in page] == []
@@ -78,7 +80,8 @@ def test_every_event_and_action_of_the_contract_is_listed() -> None:
 def test_fields_come_with_their_comments() -> None:
     assert field_texts(Placement)["since"] == (
         "float | None",
-        "When a pending pod was first tried in vain, or came if it was not tried, or was bound to a node that is gone.",
+        "When the first attempt at a pending pod failed, or it was created without attempts, "
+        "or bound to a node that is gone.",
     )
 
 
@@ -91,3 +94,37 @@ def test_every_annotation_in_the_code_is_in_the_reference() -> None:
     # provisioner of assumed storage classes are annotations.
     versions = {name for name in used if re.fullmatch(r"steersman\.dev/v\d\w*", name)}
     assert used - versions - {PROVISIONER} <= {name for name, *_ in ANNOTATIONS}
+
+
+def test_methods_of_extension_points_are_shown_with_their_signatures() -> None:
+    page = contract_page()
+    assert "def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> RejectionAnswer\n" in page
+    assert "def filter(self, pod: PodInfo, node: NodeInfo) -> RejectionAnswer\n" in page
+    assert "async def bind(self, pod: PodInfo, node_name: str) -> StatusAnswer\n" in page
+    assert "def remove_pod(self, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> RejectionAnswer\n" in page
+    assert "async def refresh(self) -> bool | None\n" in page
+    for base in POINT_OF_CLASS:
+        assert all(f"def {method}(self" in page for method in base.__annotations__ if method[0] != "_"), base
+    assert "*args" not in page
+    assert not re.search(r"\| `_\w+`", page), "a type that only the source explains"
+
+
+def test_bars_in_code_of_tables_are_written_without_a_backslash() -> None:
+    assert cell("`bool | None` or | that") == "<code>bool &#124; None</code> or \\| that"
+    assert not re.search(r"`[^`\n]*\\\|[^`\n]*`", contract_page() + library_page() + harness_page())
+
+
+def test_what_plugins_write_and_vector_forms_read_is_in_the_reference() -> None:
+    page = contract_page()
+    for name in ("delete_pod", "report_preempted", "patch_pod_status", "score_kernel", "normalized", "label_values"):
+        assert f" `{name}`" in page
+    for name in ("FilterKernel", "ScoreKernel", "ClusterScoreKernel", "StatusTable", "NodesView"):
+        assert f"### `{name}`" in page
+
+
+def test_objects_and_quantities_are_in_the_reference() -> None:
+    page = objects_page()
+    assert "milli_value_of: Callable[[Quantity], int]" in page
+    assert "from_label_selector(selector: LabelSelector | None) -> Selector" in page
+    assert "| `api.Pod` | `v1` |" in page
+    assert all(f"## `{name}`" in page for name in ("Object", "custom_kind", "key"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every test that docs/regressions.md names is there."""
+"""Every test that tests/regressions.md names is there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scripts.lockfile import ROOT
 
 ROWS = [
     line
-    for line in (ROOT / "docs" / "regressions.md").read_text("utf-8").splitlines()
+    for line in (ROOT / "tests" / "regressions.md").read_text("utf-8").splitlines()
     if line.startswith("| ") and "::" in line
 ]
 

@@ -8,13 +8,13 @@ from tests.client.serving import run
 
 from steersman import api, config
 from steersman.api import timestamps
-from steersman.client import Connection, http_transport
-from steersman.client.events import Event
-from steersman.client.lease import Lease, LeaseSpec
-from steersman.clock import Clock, RealClock
+from steersman.base.clock import Clock, RealClock
 from steersman.config import SchedulerConfiguration
-from steersman.doctor import DoctorTarget, Examination, Finding, Level, examine
 from steersman.framework.watching import WATCHED_KINDS
+from steersman.kube.client import Connection, http_transport
+from steersman.kube.client.events import Event
+from steersman.kube.client.lease import Lease, LeaseSpec
+from steersman.run.doctor import DoctorTarget, Examination, Finding, Level, examine
 
 
 def examined(
@@ -49,10 +49,13 @@ def named(scheduler: str, lease: str = "steersman") -> SchedulerConfiguration:
     )
 
 
-def hold_lease(server: ApiServer, name: str, holder: str, seconds_ago: float = 1.0) -> None:
+def hold_lease(
+    server: ApiServer, name: str, holder: str, seconds_ago: float = 1.0, labels: dict[str, str] | None = None
+) -> None:
     renewed = timestamps.render_micro(RealClock().now() - seconds_ago)
     spec = LeaseSpec(holder_identity=holder, lease_duration_seconds=15, renew_time=renewed)
-    server.store.create(Lease(metadata=api.ObjectMeta(name=name, namespace="kube-system"), spec=spec))
+    metadata = api.ObjectMeta(name=name, namespace="kube-system", labels=labels or {})
+    server.store.create(Lease(metadata=metadata, spec=spec))
 
 
 def an_event(name: str, scheduler: str, instance: str, at: float) -> Event:

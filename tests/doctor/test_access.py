@@ -7,9 +7,9 @@ from tests.client.api_server import SERVED_KINDS, ApiServer
 from tests.doctor.examining import examined, named, of
 
 from steersman import api
-from steersman.client import cluster_rights, lease_rights
-from steersman.doctor import Level
 from steersman.framework.watching import with_custom
+from steersman.kube.client import cluster_rights, lease_rights
+from steersman.run.doctor import Level
 
 RATES = api.custom_kind("example.com/v1", "Rate", "rates")
 
@@ -28,9 +28,9 @@ def test_a_missing_right_fails_and_says_what_it_is_for() -> None:
     server = ApiServer()
     server.discovery.refused = {"create pods/binding", "watch csinodes"}
     report = examined(server)
-    following, binding = (finding.message for finding in of(report, "access", Level.FAIL))
-    assert following.endswith("missing: watch csinodes.storage.k8s.io (for following the cluster)")
-    assert binding.endswith("missing: create pods/binding (for binding pods)")
+    (finding,) = of(report, "access", Level.FAIL)
+    following = "watch csinodes.storage.k8s.io (for following the cluster)"
+    assert finding.message.endswith(f"missing: {following}; create pods/binding (for binding pods)")
     assert report.has_failed
 
 
@@ -84,3 +84,27 @@ def test_a_missing_right_to_what_plugins_read_is_a_warning_because_a_role_may_gr
         "missing: get rates.example.com, list rates.example.com (for what plugins read by themselves)"
     )
     assert "a Role in the namespaces where the plugin reads is enough" in finding.advice
+
+
+class Nothing(set[str]):
+    """Every right, for a server that refuses all of them."""
+
+    def __contains__(self, right: object) -> bool:
+        return True
+
+
+def test_an_account_without_any_right_gets_one_finding() -> None:
+    server = ApiServer()
+    server.discovery.refused = Nothing()
+    (finding,) = of(examined(server), "access", Level.FAIL)
+    assert finding.message.startswith("none of the ")
+
+
+def test_the_remedy_for_a_lease_of_another_name_says_where_the_name_belongs() -> None:
+    server = ApiServer()
+    server.discovery.refused = {"get leases", "update leases"}
+    (finding,) = of(examined(server, named("night", lease="night")), "access", Level.FAIL)
+    assert "get leases.coordination.k8s.io night" in finding.message
+    assert 'write "night" into resourceNames' in finding.advice
+    (finding,) = of(examined(server, named("night")), "access", Level.FAIL)
+    assert "resourceNames" not in finding.advice

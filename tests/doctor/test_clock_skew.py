@@ -7,9 +7,9 @@ import pytest
 from tests.client.api_server import ApiServer
 from tests.doctor.examining import examined, of
 
-from steersman.clock import ManualClock, RealClock
-from steersman.doctor import Level
-from steersman.doctor.clock_skew import skew
+from steersman.base.clock import ManualClock, RealClock
+from steersman.run.doctor import Level
+from steersman.run.doctor.clock_skew import skew
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from tests.client.api_server import ApiServer
 from tests.doctor.examining import examined, hold_lease, named, of
 
 from steersman import config
-from steersman.doctor import Level
+from steersman.kube.client.lease import LEASE_LABELS
+from steersman.run.doctor import Level
 
 
 def test_a_lease_that_nobody_has_held_yet_is_fine() -> None:
@@ -64,3 +65,14 @@ def test_what_must_not_be_read_is_said() -> None:
     server.faults.refuse(403, times=99, part_of_path="/leases", reason="Forbidden")
     (finding,) = of(examined(server), "lease", Level.WARN)
     assert finding.message.startswith("cannot be checked: ")
+
+
+def test_leases_of_other_releases_are_seen_by_name_or_label() -> None:
+    server = ApiServer()
+    hold_lease(server, "steersman-b", "host_1")
+    hold_lease(server, "night", "host_2", labels=LEASE_LABELS)
+    hold_lease(server, "some-operator", "host_3")
+    said = "; ".join(finding.message for finding in of(examined(server, named("steersman")), "schedulers", Level.OK))
+    assert "kube-system/steersman-b (host_1)" in said
+    assert "kube-system/night (host_2)" in said
+    assert "some-operator" not in said

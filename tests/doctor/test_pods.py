@@ -7,7 +7,7 @@ import pytest
 from tests.client.api_server import ApiServer
 from tests.doctor.examining import an_event, examined, hold_lease, named, of
 
-from steersman.doctor import Level
+from steersman.run.doctor import Level
 from steersman.testing import make_pod
 
 HOUR = 1_900_000_000.0

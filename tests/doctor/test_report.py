@@ -8,9 +8,9 @@ from tests.client.serving import run
 from tests.doctor.examining import examined, of
 
 from steersman import config
-from steersman.client import Connection, http_transport
-from steersman.clock import RealClock
-from steersman.doctor import DoctorTarget, Examination, Level, examine
+from steersman.base.clock import RealClock
+from steersman.kube.client import Connection, http_transport
+from steersman.run.doctor import DoctorTarget, Examination, Level, examine
 
 
 def test_every_line_has_a_level_and_failures_say_what_to_do() -> None:

@@ -8,9 +8,9 @@ from tests.client.api_server import ApiServer
 from tests.doctor.examining import examined, of
 
 from steersman import api
-from steersman.client.events import Event
-from steersman.doctor import Level
 from steersman.framework.watching import with_custom
+from steersman.kube.client.events import Event
+from steersman.run.doctor import Level
 
 
 @pytest.mark.parametrize("version", ["v1.36.0", "v1.37.2-gke.1"])

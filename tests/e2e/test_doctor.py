@@ -51,15 +51,14 @@ def test_an_administrator_finds_nothing_in_the_way(plane: ControlPlane) -> None:
 def test_a_stranger_lacks_every_right(plane: ControlPlane) -> None:
     code, findings = examined(plane.kubeconfig("visitor", ()))
     assert code == 1
-    assert any("missing: list namespaces, watch namespaces" in message for message in failures(findings))
-    assert any("create pods/binding (for binding pods)" in message for message in failures(findings))
+    assert sum(message.startswith("none of the ") for message in failures(findings)) == 1
 
 
 def test_the_shipped_role_has_all_the_rights(plane: ControlPlane, tmp_path: Path) -> None:
     configuration = second_scheduler(tmp_path, "steersman")
     account = ("--as", ACCOUNT, "--config", configuration)
     before = failures(examined(plane.kubeconfig(), *account)[1])
-    assert len(before) > 1
+    assert any(message.startswith("none of the ") for message in before)
     roles = [
         document
         for (kind, _), document in manifests("manifests").items()

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+import os
 from pathlib import Path
 
 import pytest
@@ -13,34 +13,26 @@ from tests.docs.code_blocks import code_blocks, pages
 from tests.docs.page_runner import InstalledSteersman, PageRunner, SteersmanOfTheClone
 from tests.packaging.wheels import InstalledProgram, installed_program
 
-from steersman.testing.control_plane import ControlPlane, KubeClient, Steersman, bound_to
+from steersman.testing.control_plane import ControlPlane, Steersman
+from steersman.testing.control_plane.binaries import assets_folder
 
 WITH_A_CLUSTER = [page for page in pages() if any(block.comment == "e2e" for block in code_blocks(page))]
-
-
-def _node_of(admin: KubeClient, pod: str) -> str | None:
-    return bound_to(admin.get("Pod", pod))
 
 
 def test_the_plugin_of_the_tutorial_schedules_a_real_cluster(
     plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    admin, blocks = plane.admin, code_blocks("docs/tutorial.md")
-    files = {block.detail: block.text for block in blocks if block.comment == "file"}
-    for name in ("sched.yaml", "cheap.py"):
-        (tmp_path / name).write_text(files[name])
-    documents = list(yaml.safe_load_all(files["cluster.yaml"]))
-    admin.create_nodes(*(document for document in documents if document["kind"] == "Node"))
+    blocks = [block for block in code_blocks("docs/tutorial.md") if block.comment in ("file", "e2e")]
+    nodes = yaml.safe_load_all(next(block.text for block in blocks if block.detail == "cluster.yaml"))
+    plane.admin.create_nodes(*(document for document in nodes if document["kind"] == "Node"))
+    monkeypatch.setenv("KUBECONFIG", str(plane.kubeconfig()))
+    monkeypatch.setenv("PATH", str(assets_folder()), prepend=os.pathsep)
+    begins = next(index for index, block in enumerate(blocks) if "kubectl apply" in block.text)
+    page = PageRunner(tmp_path, SteersmanOfTheClone(tmp_path))
+    page.run(blocks[:begins], also="e2e")
     flags = [f"--config={tmp_path / 'sched.yaml'}", f"--plugin={tmp_path / 'cheap.py'}"]
     with Steersman(plane, flags=[*flags, f"--kubeconfig={plane.kubeconfig()}"]):
-        for pod, node in zip((each for each in documents if each["kind"] == "Pod"), ("spot", "reserved"), strict=True):
-            pod["spec"]["schedulerName"] = "cheap"
-            pod["spec"]["containers"][0]["image"] = "registry.example/web"
-            name = admin.create(pod)["metadata"]["name"]
-            assert admin.wait_until(partial(_node_of, admin, name)) == node
-    monkeypatch.setenv("KUBECONFIG", str(plane.kubeconfig()))
-    only_with_a_cluster = [block for block in blocks if block.comment in ("file", "e2e")]
-    PageRunner(tmp_path, SteersmanOfTheClone(tmp_path)).run(only_with_a_cluster, also="e2e")
+        page.run(blocks[begins:], also="e2e")
 
 
 def test_a_test_of_a_plugin_starts_a_control_plane(tmp_path: Path) -> None:

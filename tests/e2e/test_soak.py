@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from tests.e2e.faults.conftest import observer_token
 
-from steersman.serving.scheduler_endpoints import CLEAN
+from steersman.kube.serving.scheduler_endpoints import CLEAN
 from steersman.testing import PodBuilder, make_node, make_pod, not_in
 from steersman.testing.control_plane import ControlPlane, Steersman, manifest, wait_until
 

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from steersman import api
-from steersman.clock import ManualClock
-from steersman.embedded import EventType, KubeAdmission, Store, WatchEvent
+from steersman.base.clock import ManualClock
+from steersman.cluster.store import EventType, KubeAdmission, Store, WatchEvent
 from steersman.testing import Builder, make_pod
 
 #: 2031-01-01T00:00:00Z

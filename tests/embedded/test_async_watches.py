@@ -9,7 +9,7 @@ import pytest
 from tests.embedded.stores import bare_pod, make_store
 
 from steersman import api
-from steersman.embedded import Expired
+from steersman.cluster.store import Expired
 
 
 def test_an_asynchronous_watch_waits_for_what_comes() -> None:

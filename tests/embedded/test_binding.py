@@ -8,7 +8,7 @@ import pytest
 from tests.embedded.stores import START_TEXT, Recorder, bare_pod, clock_of, make_store, pod
 
 from steersman import api
-from steersman.embedded import Conflict, Invalid, NotFound, Pods
+from steersman.cluster.store import Conflict, Invalid, NotFound, Pods
 from steersman.testing import make_node, make_pod
 
 SCHEDULED = api.Condition(type="PodScheduled", status="True", last_transition_time=START_TEXT)

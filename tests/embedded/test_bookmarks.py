@@ -6,7 +6,7 @@ from __future__ import annotations
 from tests.embedded.stores import bare_pod, make_store, told
 
 from steersman import api
-from steersman.embedded import Store, Watch
+from steersman.cluster.store import Store, Watch
 from steersman.testing import make_node
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.embedded.stores import bare_pod, make_store, pod, with_meta
 
 from steersman import api
-from steersman.embedded import Conflict, NotFound
+from steersman.cluster.store import Conflict, NotFound
 from steersman.testing import make_pod
 
 

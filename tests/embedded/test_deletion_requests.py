@@ -8,9 +8,9 @@ import pytest
 from tests.embedded.stores import START, START_TEXT, bare_pod, clock_of, pod, raw, with_meta
 
 from steersman import api
-from steersman.clock import ManualClock
-from steersman.embedded import Conflict, Forbidden, KubeAdmission, NotFound, Store, delete
-from steersman.embedded.deletion import MAY_NOT_BE_DELETED, Propagation
+from steersman.base.clock import ManualClock
+from steersman.cluster.store import Conflict, Forbidden, KubeAdmission, NotFound, Store, delete
+from steersman.cluster.store.deletion import MAY_NOT_BE_DELETED, Propagation
 from steersman.testing import make_pod, make_replica_set
 
 WEB = "default/web"

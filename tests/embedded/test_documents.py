@@ -6,15 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.embedded.stores import START
 
 from steersman import api
 from steersman.api import codec
-from steersman.clock import ManualClock
-from steersman.embedded import ADDED, DELETED, MODIFIED, KubeAdmission, Pods, Store
-from steersman.embedded.documents import carried, document_of
+from steersman.base.clock import ManualClock
+from steersman.cluster.store import ADDED, DELETED, MODIFIED, KubeAdmission, Pods, Store
+from steersman.cluster.store.documents import carried, document_of
 
 _replace = msgspec.structs.replace
 

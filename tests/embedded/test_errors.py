@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 
 from steersman import api
-from steersman.embedded import (
+from steersman.base.errors import SteersmanError
+from steersman.cluster.store import (
     AlreadyExists,
     Conflict,
     Expired,
@@ -17,7 +18,6 @@ from steersman.embedded import (
     Timeout,
     TooManyRequests,
 )
-from steersman.errors import SteersmanError
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ from steersman.errors import SteersmanError
         (Invalid(api.Pod, "default/web", "spec: bad"), 422, "Invalid", 'Pod "web" is invalid: spec: bad'),
         (Forbidden(api.Pod, "web", "no"), 403, "Forbidden", 'pods "web" is forbidden: no'),
         (TooManyRequests("later"), 429, "TooManyRequests", "later"),
-        (Timeout(9, 7), 504, "Timeout", "Too large resource version: 9, current: 7"),
+        (Timeout(9, 7), 504, "Timeout", "Timeout: Too large resource version: 9, current: 7"),
         (StatusError("broken"), 500, "InternalError", "broken"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from tests.embedded.stores import START_TEXT, Recorder, make_store, pod, raw
 
 from steersman import api
-from steersman.embedded import Conflict, StatusError, Store, TooManyRequests, evict
+from steersman.cluster.store import Conflict, StatusError, Store, TooManyRequests, evict
 from steersman.testing import DisruptionBudgetBuilder, PodBuilder, make_disruption_budget, make_pod
 
 READY = make_pod("web").label("app", "web").node("n1").phase("Running").condition("Ready", "True")
@@ -21,7 +21,8 @@ def _budget(allowed: int, name: str = "web") -> DisruptionBudgetBuilder:
 
 def _healthy(current: int, desired: int, policy: str | None = None) -> api.PodDisruptionBudget:
     budget = raw(_budget(0))
-    status = msgspec.structs.replace(budget.status, current_healthy=current, desired_healthy=desired)
+    health = {"current_healthy": current, "desired_healthy": desired, "observed_generation": 1}
+    status = msgspec.structs.replace(budget.status, **health)
     spec = msgspec.structs.replace(budget.spec, unhealthy_pod_eviction_policy=policy)
     return msgspec.structs.replace(budget, spec=spec, status=status)
 
@@ -127,6 +128,14 @@ def test_an_eviction_may_be_meant_for_one_uid_only() -> None:
     store = make_store(READY)
     with pytest.raises(Conflict):
         evict(store, "default/web", uid="another")
+
+
+def test_a_budget_that_the_controller_has_not_seen_asks_for_another_attempt_in_ten_seconds() -> None:
+    store = make_store(READY)
+    store.create(raw(_budget(0)))
+    with pytest.raises(TooManyRequests, match="web is still being processed by the server") as refusal:
+        evict(store, "default/web")
+    assert refusal.value.retry_seconds == 10
 
 
 def test_a_budget_with_healthy_pods_to_spare_may_still_say_no() -> None:

@@ -6,13 +6,13 @@ from __future__ import annotations
 from tests.embedded.stores import bare_pod, make_store, relabel
 
 from steersman import api
-from steersman.embedded import Pods, feed
+from steersman.cluster.store import Pods, feed
 from steersman.framework.watching import WATCHED_KINDS
-from steersman.ingest import Ingest
-from steersman.plugins.priority_sort import PrioritySort
-from steersman.queue import QueueProfile, QueueSettings, SchedulingQueue
-from steersman.state.cache import Cache
-from steersman.state.objects import ObjectStore
+from steersman.scheduler.ingest import Ingest
+from steersman.scheduler.plugins.priority_sort import PrioritySort
+from steersman.scheduler.queue import QueueProfile, QueueSettings, SchedulingQueue
+from steersman.scheduler.state.cache import Cache
+from steersman.scheduler.state.objects import ObjectStore
 from steersman.testing import make_namespace, make_node, make_pod
 
 

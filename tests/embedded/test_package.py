@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from steersman import embedded
+from steersman.cluster import store as embedded
 
 
 def test_every_public_name_exists_once() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.embedded.stores import clock_of, make_store, pod, raw, with_spec
 
 from steersman import api
-from steersman.embedded import Conflict, Pods, Store
+from steersman.cluster.store import Conflict, Pods, Store
 from steersman.testing import PodBuilder, make_pod
 
 

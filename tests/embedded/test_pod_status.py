@@ -7,7 +7,7 @@ import pytest
 from tests.embedded.stores import START_TEXT, clock_of, make_store, pod
 
 from steersman import api
-from steersman.embedded import Conflict, NotFound, Pods
+from steersman.cluster.store import Conflict, NotFound, Pods
 from steersman.testing import make_pod
 
 UNSCHEDULABLE = api.Condition(type="PodScheduled", status="False", reason="Unschedulable", message="0/3 nodes")

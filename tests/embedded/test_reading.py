@@ -9,7 +9,7 @@ import pytest
 from tests.embedded.stores import make_store
 
 from steersman import api
-from steersman.embedded import Store, StoreReader
+from steersman.cluster.store import Store, StoreReader
 from steersman.framework import ApiReadError
 from steersman.testing import make_node, make_pod
 

@@ -7,7 +7,7 @@ import pytest
 from tests.embedded.stores import Recorder, bare_pod, make_store, pod, relabel
 
 from steersman import api
-from steersman.embedded import EventType
+from steersman.cluster.store import EventType
 from steersman.testing import make_node, make_pod
 
 

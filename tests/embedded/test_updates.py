@@ -7,7 +7,7 @@ import pytest
 from tests.embedded.stores import bare_pod, make_store, pod, with_meta, with_spec, with_status
 
 from steersman import api
-from steersman.embedded import Conflict, NotFound
+from steersman.cluster.store import Conflict, NotFound
 from steersman.testing import make_node, make_pod, make_replica_set
 
 

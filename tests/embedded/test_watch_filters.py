@@ -7,7 +7,7 @@ from tests.embedded.stores import bare_pod, make_store, pod, relabel, told, with
 
 from steersman import api
 from steersman.api.selectors import from_labels
-from steersman.embedded import Store, Watch
+from steersman.cluster.store import Store, Watch
 from steersman.testing import make_pod
 
 WEB = from_labels({"app": "web"})

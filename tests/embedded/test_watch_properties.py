@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.embedded.stores import Recorder, make_store, with_meta
 
 from steersman import api
 from steersman.api.selectors import Selector, from_labels
-from steersman.embedded import EventType, Expired, Store, Watch, WatchEvent
+from steersman.cluster.store import EventType, Expired, Store, Watch, WatchEvent
 from steersman.testing import make_node, make_pod
 
 NAMES = ("a", "b", "c", "d")

@@ -7,7 +7,7 @@ import pytest
 from tests.embedded.stores import bare_pod, make_store, pod, relabel, told
 
 from steersman import api
-from steersman.embedded import Expired, Invalid, Timeout
+from steersman.cluster.store import Expired, Invalid, Timeout
 from steersman.testing import make_node, make_pod
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from tests.embedded.stores import START, clock_of
 
-from steersman.embedded import Store
+from steersman.cluster.store import Store
 
 
 class FakeTimers:

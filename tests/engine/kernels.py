@@ -20,7 +20,7 @@ from steersman.framework.nodes_view import (
     ReasonColumn,
     Rows,
 )
-from steersman.state.node_table import NodeTable
+from steersman.scheduler.state.node_table import NodeTable
 
 
 class MostPods(FilterKernel):

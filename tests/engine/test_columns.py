@@ -8,8 +8,8 @@ import pytest
 from tests.engine.kernels import Broken, CountedFromOutside, MostPods, PodCount, Schedulable
 from tests.state.tables import Tables, usual_node
 
-from steersman.engine.columns import FEW, FragmentColumn
 from steersman.framework.columns import FilterKernel
+from steersman.scheduler.engine.columns import MAX_SINGLE_ROWS, FragmentColumn
 from steersman.testing import make_pod
 
 
@@ -54,15 +54,15 @@ def test_a_kernel_that_depends_on_nodes_is_not_bothered_with_pods() -> None:
 
 
 def test_many_changed_rows_are_asked_for_at_once() -> None:
-    tables = many_nodes(4 * FEW)
+    tables = many_nodes(4 * MAX_SINGLE_ROWS)
     kernel = MostPods(tables.table, 1)
     column = FragmentColumn(kernel, tables.table)
-    for index in range(FEW + 1):
+    for index in range(MAX_SINGLE_ROWS + 1):
         tables.add(make_pod(f"p{index}"), f"n{index}")
     column.sync()
     assert kernel.asked == []
     assert kernel.asked_for_many == 2
-    assert column.values.tolist() == [1] * (FEW + 1) + [0] * (3 * FEW - 1)
+    assert column.values.tolist() == [1] * (MAX_SINGLE_ROWS + 1) + [0] * (3 * MAX_SINGLE_ROWS - 1)
 
 
 def test_when_most_rows_changed_everything_is_asked_for_again() -> None:
@@ -80,7 +80,7 @@ def test_a_column_that_fell_too_far_behind_starts_afresh() -> None:
     tables = many_nodes(8)
     column = FragmentColumn[FilterKernel](MostPods(tables.table, 1), tables.table)
     pod = tables.add(make_pod("p"), "n5")
-    tables.table.log._most = 4
+    tables.table.log._limit = 4
     for _ in range(6):
         tables.table.remove_pod(pod, "n5")
         tables.table.add_pod(pod, "n5")

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import pytest
 from tests.cycle.scheduling import Cycles
 
-from steersman.engine.evaluation import Evaluation
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import (
@@ -21,6 +20,7 @@ from steersman.framework.plugin import (
 )
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, unschedulable
+from steersman.scheduler.engine.evaluation import Evaluation
 from steersman.testing import make_node, make_pod
 
 POD = make_pod("p")

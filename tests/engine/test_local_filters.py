@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.clock import ManualClock
-from steersman.conformance.setting import Setting
-from steersman.engine.columnar import ColumnarEvaluation
-from steersman.engine.local_filters import LocalFilters
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.pod_limits import PodLimits
-from steersman.rng import SeededRng
+from steersman.scheduler.engine.columnar import ColumnarEvaluation
+from steersman.scheduler.engine.local_filters import LocalFilters
 from steersman.testing import PodBuilder, make_node, make_pod
+from steersman.testing.conformance.setting import Setting
 
 PROFILE = "default-scheduler"
 HOSTNAME = "kubernetes.io/hostname"
@@ -20,10 +20,10 @@ HOSTNAME = "kubernetes.io/hostname"
 
 def a_setting(*pods: PodBuilder) -> Setting:
     setting = Setting(None, ManualClock(), SeededRng(0), scalar=False)
-    setting.add_object(make_node("n1").capacity(cpu="4", pods=3).label(HOSTNAME, "n1").obj())
-    setting.add_object(make_node("n2").capacity(cpu="4", pods=3).taint("dedicated").label(HOSTNAME, "n2").obj())
+    setting.change(make_node("n1").capacity(cpu="4", pods=3).label(HOSTNAME, "n1").obj())
+    setting.change(make_node("n2").capacity(cpu="4", pods=3).taint("dedicated").label(HOSTNAME, "n2").obj())
     for pod in pods:
-        setting.add_existing_pod(pod.obj())
+        setting.change(pod.obj())
     return setting
 
 

@@ -6,20 +6,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.engine.test_local_filters import PROFILE
 from tests.equivalence.examples import examples
 
-from steersman.clock import ManualClock
-from steersman.conformance.setting import Setting
-from steersman.engine.columnar import ColumnarEvaluation
-from steersman.engine.local_filters import LocalFilters
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
-from steersman.rng import SeededRng
-from steersman.state.nominations import Nominations, nominated_ahead_of
+from steersman.scheduler.engine.columnar import ColumnarEvaluation
+from steersman.scheduler.engine.local_filters import LocalFilters
+from steersman.scheduler.state.nominations import Nominations, nominated_ahead_of
 from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod
+from steersman.testing.conformance.setting import Setting
 
 NODES = [f"n{index}" for index in range(8)]
 #: More than the filter has a table of shortages for.
@@ -47,9 +46,9 @@ def settings_with_nominations(draw: st.DrawFn) -> tuple[Setting, Nominations]:
     setting = Setting(None, ManualClock(), SeededRng(0), scalar=False)
     nominated = Nominations(setting.cache.nodes)
     for name in NODES:
-        setting.add_object(draw(nodes(name)).obj())
+        setting.change(draw(nodes(name)).obj())
         if draw(st.booleans()):
-            setting.add_existing_pod(draw(pods(f"on-{name}")).node(name).obj())
+            setting.change(draw(pods(f"on-{name}")).node(name).obj())
         here = [draw(pods(f"to-{name}-{index}")) for index in range(draw(st.integers(0, 3)))]
         nominated.put(name, [setting.cache.shapes.info(pod.obj()) for pod in here])
     return setting, nominated
@@ -70,7 +69,7 @@ def test_of_many_nodes_the_same_is_said_as_of_each(made: tuple[Setting, Nominati
     assert together(local, nominated, pod) == expected
     table = setting.cache.nodes
     mask = np.array([name in passing for name in table.names])
-    rejected = local.rejected_with(nominated.ahead_of(pod).among(mask))
+    rejected = local.rejected_with(nominated.ahead_of(pod).restricted_to(mask))
     assert {table.names[row] for row in rejected.tolist()} == passing & expected.keys()
 
 

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from steersman.change_log import ChangeLog
-from steersman.engine.best_rows import MaskedBest
+from steersman.base.change_log import ChangeLog
+from steersman.scheduler.engine.best_rows import MaskedBest
 
 ROWS = 12
 REJECTED = -1000

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import pytest
 from tests.cycle.scheduling import Cycles
 
-from steersman.cycle.decision import Scheduled
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import FilterPlugin, PreFilterPlugin, PreFilterResult
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import unschedulable
+from steersman.scheduler.cycle.decision import Scheduled
 from steersman.testing import make_pod
 
 both_engines = pytest.mark.parametrize("scalar", [True, False], ids=["scalar", "columnar"])

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.engine.evaluation import Answer, PreFilterOutcome, merge, not_restricted_to
 from steersman.framework.plugin import PreFilterResult
 from steersman.framework.status import SKIP, Code, CycleAborted, Status, error, unresolvable, unschedulable
+from steersman.scheduler.engine.evaluation import Answer, PreFilterOutcome, merge, not_restricted_to
 
 
 def only(*names: str) -> Answer:

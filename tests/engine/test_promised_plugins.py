@@ -8,13 +8,13 @@ from collections.abc import Hashable, Sequence
 import pytest
 from tests.cycle.scheduling import Cycles
 
-from steersman.cycle.decision import Scheduled
 from steersman.framework.columns import Depends
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import FilterPlugin, NodeScore, PreFilterPlugin, PreScorePlugin, ScorePlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, unschedulable
+from steersman.scheduler.cycle.decision import Scheduled
 from steersman.testing import PodBuilder, make_node, make_pod
 
 POD = make_pod("p")

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from steersman.engine.report import RowStatuses
 from steersman.framework.status import unresolvable, unschedulable
+from steersman.scheduler.engine.report import RowStatuses
 
 FULL, TAINTED = unschedulable("Insufficient cpu"), unresolvable("tainted")
 NAMES = ("n0", "n1", "n2", "n3", "n4")

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from steersman.change_log import ChangeLog
-from steersman.engine.columns import FEW
-from steersman.engine.row_groups import MOST_GROUPS, GroupedBest, MergedRows, _codes
+from steersman.base.change_log import ChangeLog
 from steersman.framework.columns import Feasible, GroupingFilterKernel, GroupingScoreKernel, RowFeature
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn, IntColumn, ReasonColumn
+from steersman.scheduler.engine.columns import MAX_SINGLE_ROWS
+from steersman.scheduler.engine.row_groups import MAX_GROUPS, GroupedBest, MergedRows, _codes
 
 ROWS = 12
 rows = st.integers(0, ROWS - 1)
@@ -138,7 +137,7 @@ def test_single_questions_make_no_groups() -> None:
     grouped = GroupedBest([], [(1, PodsAndZone(pods, pods))])
     for _ in range(3):
         assert grouped.find(total, log) is None
-        for row in range(FEW + 1):
+        for row in range(MAX_SINGLE_ROWS + 1):
             log.append(row)
     assert grouped.find(total, log) is None
     assert grouped.find(total, log) is not None
@@ -152,7 +151,7 @@ def test_other_totals_mean_to_start_afresh() -> None:
 
 
 def test_rows_that_have_little_in_common_are_left_to_columns() -> None:
-    many = MOST_GROUPS + 1
+    many = MAX_GROUPS + 1
     total, log = np.zeros(many, np.int32), ChangeLog[int]()
     assert two_looks(GroupedBest([], [(1, PodsAndZone(np.arange(many), np.zeros(many, np.int64)))]), total, log) == [
         False,
@@ -166,7 +165,7 @@ def test_so_are_rows_that_a_kernel_cannot_tell_by_features() -> None:
         False,
         False,
     ]
-    assert GroupedBest.of([object()], []) is None
+    assert GroupedBest.create([object()], []) is None
 
 
 def test_numbers_of_many_domains_that_are_gone_do_not_make_groups_one() -> None:

@@ -7,13 +7,13 @@ import msgspec
 import pytest
 from tests.cycle.scheduling import PROFILE, Cycles
 
-from steersman.cycle.decision import Scheduled
-from steersman.cycle.schedule_one import SchedulingCycle
-from steersman.engine.sampling import NodeSearch, Sampling
+from steersman.base.rng import SeededRng
 from steersman.framework.plugin import FilterPlugin, Plugin, PreFilterPlugin, PreFilterResult, ScorePlugin
-from steersman.rng import SeededRng
-from steersman.state.cache import Cache
-from steersman.state.objects import ObjectStore
+from steersman.scheduler.cycle.decision import Scheduled
+from steersman.scheduler.cycle.schedule_one import SchedulingCycle
+from steersman.scheduler.engine.sampling import NodeSearch, Sampling
+from steersman.scheduler.state.cache import Cache
+from steersman.scheduler.state.objects import ObjectStore
 from steersman.testing import NodeBuilder, make_node, make_pod
 
 POD = make_pod("p")
@@ -267,7 +267,7 @@ def test_the_order_is_found_anew_when_the_columns_are() -> None:
     search = NodeSearch(cache.nodes)
     search.begin_cycle()
     assert [cache.nodes.names[row] for row in search.rows()] == ["a", "b", "c"]
-    cache.expel_pod(seen_early.metadata.uid)
+    cache.drop_pod(seen_early.metadata.uid)
     search.begin_cycle()
     assert [cache.nodes.names[row] for row in search.rows()] == ["a", "b", "c"]
 

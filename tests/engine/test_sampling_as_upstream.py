@@ -7,8 +7,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.cycle.scheduling import Cycles
 from tests.engine.upstream_search import UpstreamSearch
 

@@ -4,15 +4,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.engine.kernels import Banned, CountedFromOutside, Favourite, MostPods, PodCount, Schedulable, TaintCount
 from tests.equivalence.examples import examples
 from tests.state.tables import Tables, usual_node
 
-from steersman.engine.columns import MAX_SCORE, FragmentColumn, WeightedColumn, normalise
-from steersman.engine.row_totals import RowTotals
-from steersman.engine.signature import Signature
 from steersman.framework.columns import (
     ClusterFilterKernel,
     ClusterScoreKernel,
@@ -20,6 +16,9 @@ from steersman.framework.columns import (
     Normalize,
     ScoreKernel,
 )
+from steersman.scheduler.engine.columns import MAX_SCORE, FragmentColumn, WeightedColumn, normalise
+from steersman.scheduler.engine.row_totals import RowTotals
+from steersman.scheduler.engine.signature import Signature
 from steersman.testing import make_pod
 
 

@@ -13,9 +13,6 @@ import pytest
 from tests.cycle.scheduling import Cycles, profile_of
 
 from steersman.api.selectors import Selector, from_labels
-from steersman.engine.columns import FragmentColumn
-from steersman.engine.plan import make_plan
-from steersman.engine.signatures import Signatures
 from steersman.framework.columns import (
     ClusterFilterKernel,
     ColumnarFilter,
@@ -34,6 +31,9 @@ from steersman.framework.nodes_view import (
 from steersman.framework.plugin import FilterPlugin, Plugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, unschedulable
+from steersman.scheduler.engine.columns import FragmentColumn
+from steersman.scheduler.engine.evaluation_plan import make_plan
+from steersman.scheduler.engine.signatures import Signatures
 from steersman.testing import make_pod
 
 POD = make_pod("p")
@@ -132,31 +132,31 @@ class TestSharing:
     def test_pods_of_one_template_share_a_signature(self) -> None:
         cycles = Cycles()
         known = signatures(cycles, PodLimit())
-        first = known.of(cycles.pod(make_pod("a").req(cpu="1")))
-        assert known.of(cycles.pod(make_pod("b").req(cpu="1").label("ordinal", "1"))) is first
+        first = known.get(cycles.pod(make_pod("a").req(cpu="1")))
+        assert known.get(cycles.pod(make_pod("b").req(cpu="1").label("ordinal", "1"))) is first
         assert len(known) == 1
 
     def test_pods_of_different_shapes_do_not(self) -> None:
         cycles = Cycles()
         known = signatures(cycles, PodLimit())
-        first = known.of(cycles.pod(make_pod("a").req(cpu="1")))
-        assert known.of(cycles.pod(make_pod("b").req(cpu="2"))) is not first
+        first = known.get(cycles.pod(make_pod("a").req(cpu="1")))
+        assert known.get(cycles.pod(make_pod("b").req(cpu="2"))) is not first
         assert len(known) == 2
 
     def test_different_signatures_share_the_columns_of_equal_fragments(self) -> None:
         plugin, cycles = PodLimit(), Cycles()
         known = signatures(cycles, plugin)
-        one = known.of(cycles.pod(make_pod("a").req(cpu="1")))
-        other = known.of(cycles.pod(make_pod("b").req(cpu="2")))
+        one = known.get(cycles.pod(make_pod("a").req(cpu="1")))
+        other = known.get(cycles.pod(make_pod("b").req(cpu="2")))
         assert plugin.made == 1
         assert one.filters[0][1] is other.filters[0][1]
 
     def test_labels_count_only_if_a_selector_in_use_refers_to_them(self) -> None:
         cycles = Cycles()
         known = signatures(cycles, Lonely())
-        web = known.of(cycles.pod(make_pod("a").label("app", "web").label("ordinal", "1")))
-        assert known.of(cycles.pod(make_pod("b").label("app", "web").label("ordinal", "2"))) is web
-        assert known.of(cycles.pod(make_pod("c").label("app", "db").label("ordinal", "1"))) is not web
+        web = known.get(cycles.pod(make_pod("a").label("app", "web").label("ordinal", "1")))
+        assert known.get(cycles.pod(make_pod("b").label("app", "web").label("ordinal", "2"))) is web
+        assert known.get(cycles.pod(make_pod("c").label("app", "db").label("ordinal", "1"))) is not web
 
 
 class TestForgetting:
@@ -164,43 +164,43 @@ class TestForgetting:
         cycles = Cycles()
         known = signatures(cycles, PodLimit())
         labelled = POD.label("app", "web").req(cpu="1")
-        before, unconcerned = known.of(cycles.pod(labelled)), known.of(cycles.pod(POD))
+        before, unconcerned = known.get(cycles.pod(labelled)), known.get(cycles.pod(POD))
         cycles.cache.add_pod(make_pod("q").anti_affinity("zone", {"app": "web"}).node("n1").obj())
-        assert known.of(cycles.pod(labelled)) is not before
-        assert known.of(cycles.pod(POD)) is unconcerned
+        assert known.get(cycles.pod(labelled)) is not before
+        assert known.get(cycles.pod(POD)) is unconcerned
         assert len(known) == 2
 
     def test_and_when_the_columns_are_replaced(self) -> None:
         plugin, cycles = PodLimit(), Cycles()
         known = signatures(cycles, plugin)
-        before = known.of(cycles.pod(POD))
+        before = known.get(cycles.pod(POD))
         for index in range(100):
             cycles.add_node(f"more-{index}")
-        assert known.of(cycles.pod(POD)) is not before
+        assert known.get(cycles.pod(POD)) is not before
         assert plugin.made == 2
 
     def test_the_least_recently_used_ones_go_first(self) -> None:
         cycles = Cycles()
         known = signatures(cycles, PodLimit())
         pods = [cycles.pod(make_pod("p").req(cpu=str(index + 1))) for index in range(4)]
-        with patch("steersman.engine.signatures._MOST_SIGNATURES", 3):
-            first, second = known.of(pods[0]), ref(known.of(pods[1]))
-            known.of(pods[2])
-            assert known.of(pods[0]) is first
-            known.of(pods[3])
+        with patch("steersman.scheduler.engine.signatures._MAX_SIGNATURES", 3):
+            first, second = known.get(pods[0]), ref(known.get(pods[1]))
+            known.get(pods[2])
+            assert known.get(pods[0]) is first
+            known.get(pods[3])
             assert len(known) == 3
-            assert known.of(pods[0]) is first
+            assert known.get(pods[0]) is first
             assert second() is None
 
     def test_signatures_that_are_asked_for_once_leave_the_others_alone(self) -> None:
         cycles = Cycles()
         known = signatures(cycles, PodLimit())
-        often = known.of(cycles.pod(POD))
-        assert known.of(cycles.pod(POD)) is often
+        often = known.get(cycles.pod(POD))
+        assert known.get(cycles.pod(POD)) is often
         for index in range(1000):
-            known.of(cycles.pod(make_pod("p").req(cpu=f"{index + 1}m")))
+            known.get(cycles.pod(make_pod("p").req(cpu=f"{index + 1}m")))
         assert len(known) <= 65
-        assert known.of(cycles.pod(POD)) is often
+        assert known.get(cycles.pod(POD)) is often
 
     def test_more_signatures_than_are_new_at_a_time_stay_when_they_are_asked_for_in_turn(self) -> None:
         plugin, cycles = PodLimit(), Cycles()
@@ -208,9 +208,9 @@ class TestForgetting:
         pods = [cycles.pod(make_pod("p").req(cpu=f"{index + 1}m")) for index in range(200)]
         for _ in range(2):
             for pod in pods:
-                known.of(pod)
-        third = [known.of(pod) for pod in pods]
-        assert [known.of(pod) for pod in pods] == third
+                known.get(pod)
+        third = [known.get(pod) for pod in pods]
+        assert [known.get(pod) for pod in pods] == third
 
     def test_columns_do_not_pile_up(self) -> None:
         plugin, cycles = PodLimit(), Cycles()
@@ -218,8 +218,8 @@ class TestForgetting:
         pod = POD
         for _ in range(300):
             pod = pod.container()
-            known.of(cycles.pod(pod))
-        assert known.kept()["fragments"] <= 130
+            known.get(cycles.pod(pod))
+        assert known.cache_sizes()["fragments"] <= 130
         assert plugin.made == 300
 
     def test_statuses_do_not_pile_up(self) -> None:
@@ -230,14 +230,14 @@ class TestForgetting:
         cycles = Cycles()
         known = signatures(cycles, Talkative())
         pod = POD
-        with patch.object(StatusTable, "MOST", 4):
+        with patch.object(StatusTable, "MAX_STATUSES", 4):
             for number in range(1, 20):
                 pod = pod.container()
-                entry = known.of(cycles.pod(pod))
+                entry = known.get(cycles.pod(pod))
                 step, column = entry.filters[0]
                 assert isinstance(column, FragmentColumn)
                 assert step.statuses[column.cell[0]].reasons == (f"no {number}",)
-                assert known.kept()["statuses"] <= 4
+                assert known.cache_sizes()["statuses"] <= 4
 
 
 class TestAnswers:

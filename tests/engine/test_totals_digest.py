@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from steersman.engine.totals_digest import NO_NODE, digest_of, factors_of, sum_of
+from steersman.scheduler.engine.totals_digest import NO_NODE, digest_of, factors_of, sum_of
 
 Totals = NDArray[np.int32]
 ROWS = 40

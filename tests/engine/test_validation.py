@@ -10,9 +10,9 @@ import pytest
 from tests.cycle.scheduling import PROFILE, Cycles
 from tests.engine.test_signatures import PodLimit
 
-from steersman.engine.columnar import ColumnarEngine
-from steersman.engine.signature import Signature
-from steersman.state.invariants import StateInvariantError
+from steersman.scheduler.engine.columnar import ColumnarEngine
+from steersman.scheduler.engine.signature import Signature
+from steersman.scheduler.state.invariants import StateInvariantError
 from steersman.testing import make_pod
 
 POD = make_pod("p").req(cpu="1")
@@ -48,19 +48,19 @@ def spoil_column(engine: ColumnarEngine) -> None:
 
 
 def spoil_penalty(engine: ColumnarEngine) -> None:
-    signature_of(engine).kept.penalty_cell[0] = -5
+    signature_of(engine).row_totals.penalty_cell[0] = -5
 
 
 def spoil_total(engine: ColumnarEngine) -> None:
-    signature_of(engine).kept._total_cell[1] += 1
+    signature_of(engine).row_totals._total_cell[1] += 1
 
 
 def spoil_count(engine: ColumnarEngine) -> None:
-    signature_of(engine).kept.count += 1
+    signature_of(engine).row_totals.count += 1
 
 
 def spoil_best_rows(engine: ColumnarEngine) -> None:
-    best = signature_of(engine).kept.best
+    best = signature_of(engine).row_totals.best
     assert best is not None
     assert best.rows is not None
     best.rows.pop()
@@ -94,5 +94,5 @@ def test_what_is_out_of_date_is_told(cycles: Cycles, spoil: Callable[[ColumnarEn
 
 def test_what_the_next_pod_would_not_use_any_more_is_not_looked_at(cycles: Cycles) -> None:
     spoil_total(engine_of(cycles))
-    cycles.cache.nodes.namespaces_changed()
+    cycles.cache.nodes.on_namespaces_changed()
     cycles.cycle.validate_state()

@@ -7,20 +7,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.cycle.scheduling import profile_of
+from tests.equivalence.outsiders import ReadsClock
 
 from steersman import api
-from steersman.clock import ManualClock
-from steersman.conformance.scenarios import evaluation_document
-from steersman.conformance.setting import Setting
-from steersman.cycle.diagnosis import diagnose
-from steersman.cycle.schedule_one import SchedulingCycle
-from steersman.engine.evaluation import Evaluation
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
+from steersman.config import DEFAULT_GATES, FeatureGates
 from steersman.framework.plugin import Plugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import CycleAborted
-from steersman.rng import SeededRng
-from steersman.state.cache import PodRecord
-from steersman.state.nominations import Nominations
+from steersman.scheduler.cycle.diagnosis import diagnose
+from steersman.scheduler.cycle.schedule_one import SchedulingCycle
+from steersman.scheduler.engine.evaluation import Evaluation
+from steersman.scheduler.state.cache import PodRecord
+from steersman.scheduler.state.nominations import Nominations
+from steersman.testing.conformance.scenarios import evaluation_document
+from steersman.testing.conformance.setting import Setting
 
 PROFILE = "default-scheduler"
 
@@ -30,12 +32,21 @@ Document = dict[str, Any]
 class Cluster:
     """The state that events change, with two long-lived cycles of one profile over it."""
 
-    def __init__(self, configuration: Mapping[str, Any] | None = None, plugins: Sequence[Plugin] = ()) -> None:
+    def __init__(
+        self,
+        configuration: Mapping[str, Any] | None = None,
+        plugins: Sequence[Plugin] = (),
+        gates: FeatureGates = DEFAULT_GATES,
+    ) -> None:
         """With the in-tree plugins, configured so, or with the given plugins and no others."""
-        setting = Setting(configuration, ManualClock(), SeededRng(0), scalar=False)
+        self.clock = ManualClock()
+        setting = Setting(configuration, self.clock, SeededRng(0), scalar=False, gates=gates)
         self.cache, self.objects, self.profiles = setting.cache, setting.objects, setting.profiles
         if plugins:
             self.profiles = {PROFILE: profile_of(plugins)}
+        for plugin in plugins:
+            if isinstance(plugin, ReadsClock):
+                plugin.clock = self.clock
         self.nominated = Nominations(self.cache.nodes)
         #: The pods whose evaluations are compared; at least one.
         self.evaluated: Sequence[PodInfo] = ()
@@ -73,7 +84,7 @@ class Cluster:
     def best_of_all(self, cycle: SchedulingCycle, pod: PodInfo) -> Document | None:
         """What replicas of the pod are chosen from; None when they cannot be placed together."""
         engine = cycle._engines[PROFILE]
-        entry = engine.signatures.of(pod)
+        entry = engine.signatures.get(pod)
         if not entry.is_complete or self.nominated.by_node or pod.nominated_node:
             return None
         rows, count = entry.signature.best_of_all()

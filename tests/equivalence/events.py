@@ -14,8 +14,8 @@ from tests.equivalence.cluster import Cluster
 from tests.equivalence.vocabulary import HOSTNAME, Call, Calls
 
 from steersman import api
-from steersman.state.cache import PodRecord
-from steersman.state.pod_lifecycle import CachedPodState
+from steersman.scheduler.state.cache import PodRecord
+from steersman.scheduler.state.pod_lifecycle import CachedPodState
 from steersman.testing import PodBuilder, make_namespace, make_replica_set, make_service
 
 
@@ -119,7 +119,7 @@ class SetNamespace:
             cluster.objects.remove(namespace)
         else:
             cluster.objects.put(namespace)
-        cluster.cache.nodes.namespaces_changed()
+        cluster.cache.nodes.on_namespaces_changed()
 
 
 @dataclass(frozen=True)
@@ -195,6 +195,16 @@ class ManyPods:
             PodComes(node, False, self.calls).happen(cluster)
 
 
+@dataclass(frozen=True)
+class TimePasses:
+    """The clock moves on, and no object changes."""
+
+    seconds: float
+
+    def happen(self, cluster: Cluster) -> None:
+        cluster.clock.advance(self.seconds)
+
+
 def _changed(record: PodRecord, calls: Calls, node: str) -> api.Pod:
     """The pod of the record as the API server shows it after the calls."""
     builder = PodBuilder(record.info.pod)
@@ -230,6 +240,7 @@ other_events: st.SearchStrategy[Event] = st.one_of(
     st.builds(SetOwner, st.booleans(), st.sampled_from(["web", "db"]), selector_maps),
     st.builds(Nominate, words.names, st.lists(words.waiting_pods, max_size=2)),
     st.builds(NominateEvaluated, words.names, numbers),
+    st.builds(TimePasses, st.sampled_from([1.0, 60.0, 3600.0, 5 * 3600.0, 30 * 3600.0])),
 )
 events: st.SearchStrategy[Event] = words.mostly((7, pod_events), (2, node_events), (1, other_events))
 nominating_events: st.SearchStrategy[Event] = words.mostly(

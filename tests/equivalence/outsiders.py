@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+import numpy as np
 from hypothesis import strategies as st
 
-from steersman.framework.columns import Depends
+from steersman.base.clock import Clock, ManualClock
+from steersman.framework.columns import ClusterFilterKernel, ColumnarFilter, Depends, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import BoolColumn, NodesView, ReasonColumn
 from steersman.framework.plugin import (
     FilterPlugin,
     NodeScore,
@@ -20,7 +23,7 @@ from steersman.framework.plugin import (
     ScorePlugin,
 )
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.status import SKIP, Status
+from steersman.framework.status import SKIP, Status, unschedulable
 
 
 class Outsider(Plugin):
@@ -143,9 +146,68 @@ class Prepared(Outsider, PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlu
             entry.score = 100 * entry.score // greatest
 
 
+class ReadsClock(Outsider):
+    """Answers otherwise in odd hours. Sound only without a promise, or with kernels that are asked in every cycle."""
+
+    depends: Depends | None = None
+    clock: Clock = ManualClock()
+
+    def is_odd_hour(self) -> bool:
+        return int(self.clock.now() // 3600) % 2 == 1
+
+
+class NightShift(ReadsClock, FilterPlugin, ScorePlugin):
+    """Asked about every node in every cycle."""
+
+    name = "NightShift"
+
+    def filter(self, pod: PodInfo, node: NodeInfo) -> bool:
+        return node.labels.get("disk") != "hdd" or not self.is_odd_hour()
+
+    def score(self, pod: PodInfo, node: NodeInfo) -> int:
+        return 80 if (node.labels.get("size") == "1") is self.is_odd_hour() else 20
+
+
+class NightRows(ClusterFilterKernel):
+    """The cluster kernel of `NightColumns`: asked once per cycle for all rows."""
+
+    def __init__(self, plugin: NightColumns, view: NodesView) -> None:
+        self._plugin, self._view = plugin, view
+        self._reason = plugin.statuses.id_of(unschedulable("closed at night"))
+
+    def skipped(self) -> bool:
+        return False
+
+    def rejected(self) -> BoolColumn | None:
+        return np.ones(self._view.capacity, np.bool_) if self._plugin.is_odd_hour() else None
+
+    def reasons(self) -> ReasonColumn:
+        return np.full(self._view.capacity, self._reason * self._plugin.is_odd_hour(), np.int32)
+
+
+class NightColumns(ReadsClock, FilterPlugin, ColumnarFilter):
+    """Rejects every node in odd hours, also in its vector form."""
+
+    name = "NightColumns"
+    filters_by_cluster = True
+
+    def __init__(self, promises: bool) -> None:
+        super().__init__(promises)
+        self.statuses = StatusTable()
+
+    def filter(self, pod: PodInfo, node: NodeInfo) -> Status | None:
+        return unschedulable("closed at night") if self.is_odd_hour() else None
+
+    def filter_fragment(self, pod: PodInfo) -> Hashable:
+        return None
+
+    def filter_kernel(self, pod: PodInfo, view: NodesView) -> NightRows:
+        return NightRows(self, view)
+
+
 one: st.SearchStrategy[Plugin] = st.builds(
     lambda kind, promises: kind(promises),
-    st.sampled_from([DiskMatches, FewPods, Fragile, Picky, Prepared, Scaled]),
+    st.sampled_from([DiskMatches, FewPods, Fragile, NightColumns, NightShift, Picky, Prepared, Scaled]),
     st.booleans(),
 )
 outsiders: st.SearchStrategy[list[Plugin]] = st.lists(one, min_size=1, max_size=4, unique_by=type).map(

@@ -8,10 +8,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from hypothesis import given
-from hypothesis import strategies as st
-from tests.equivalence import events as happenings
-from tests.equivalence import vocabulary as words
+from hypothesis import given, strategies as st
+from tests.equivalence import events as happenings, vocabulary as words
 from tests.equivalence.cluster import Cluster
 from tests.equivalence.events import Event, beginnings
 from tests.equivalence.examples import examples
@@ -19,6 +17,7 @@ from tests.equivalence.outsiders import outsiders
 from tests.equivalence.profiles import configurations
 from tests.equivalence.vocabulary import Call, Calls
 
+from steersman.config import DEFAULT_GATES, FeatureGates
 from steersman.framework.plugin import Plugin
 from steersman.framework.pod_info import PodInfo
 
@@ -40,9 +39,10 @@ def check(
     pods: Sequence[Calls],
     configuration: Mapping[str, Any] | None = None,
     plugins: Sequence[Plugin] = (),
+    gates: FeatureGates = DEFAULT_GATES,
 ) -> None:
     """Lets the events happen; before the first and after each, all evaluations of all waiting pods are the same."""
-    cluster = Cluster(configuration, plugins)
+    cluster = Cluster(configuration, plugins, gates)
     waiting = [cluster.pending(words.pod_of(f"waiting-{i}", calls).obj()) for i, calls in enumerate(pods)]
     cluster.evaluated = waiting
     for event in beginning:
@@ -74,6 +74,12 @@ def test_with_the_default_profile(beginning: list[Event], story: list[Event], po
 
 
 @examples(20)
+@given(beginnings, stories, waiting)
+def test_with_the_default_profile_of_v1_37(beginning: list[Event], story: list[Event], pods: list[Calls]) -> None:
+    check(beginning, story, pods, gates=FeatureGates(version="1.37"))
+
+
+@examples(20)
 @given(configurations, beginnings, stories, waiting)
 def test_with_other_profiles(
     configuration: Mapping[str, Any], beginning: list[Event], story: list[Event], pods: list[Calls]
@@ -99,7 +105,7 @@ def test_when_changed_rows_are_evaluated_together(
 @examples(20)
 @given(beginnings, st.lists(happenings.nominating_events, min_size=5, max_size=15), mostly_modest)
 def test_when_many_pods_are_nominated(beginning: list[Event], story: list[Event], pods: list[Calls]) -> None:
-    with patch("steersman.engine.local_filters.FEW", 0):
+    with patch("steersman.scheduler.engine.local_filters.MAX_SINGLE_NODES", 0):
         check(beginning, story, pods)
 
 
@@ -126,23 +132,23 @@ def nothing_to_spare() -> Iterator[None]:
     tiny = {
         "steersman.framework.pod_info._SPARE_SHAPES": 2,
         "steersman.framework.pod_info._SPARE_TEMPLATES": 2,
-        "steersman.framework.columns.StatusTable.MOST": 3,
-        "steersman.state.node_table._LEAST_SPARE": 1,
-        "steersman.state.node_table._MOST_SPARE": 1,
-        "steersman.state.node_table._SPARE_TOPOLOGIES": 1,
-        "steersman.state.label_columns._SPARE_KEYS": 1,
-        "steersman.state.resource_columns._SPARE_COLUMNS": 1,
-        "steersman.state.charges._MOST_SHAPES": 2,
-        "steersman.state.label_keys._MOST_UNUSED": 0,
-        "steersman.state.label_classes._FEW_CLASSES": 0,
-        "steersman.state.label_classes._MOST_FILED": 1,
-        "steersman.state.term_tables._MOST_LISTED": 1,
-        "steersman.state.term_tables._MOST_LATEST": 1,
-        "steersman.engine.signatures._LEAST_SIGNATURES": 1,
-        "steersman.engine.signatures._MOST_SIGNATURES": 2,
-        "steersman.engine.signatures._SPARE_FRAGMENTS": 1,
-        "steersman.runtime.applicable_calls._MOST_SHAPES": 2,
-        "steersman.plugins.pod_topology_spread.default_selector._MOST": 2,
+        "steersman.framework.columns.StatusTable.MAX_STATUSES": 3,
+        "steersman.scheduler.state.node_table._MIN_SPARE": 1,
+        "steersman.scheduler.state.node_table._MAX_SPARE": 1,
+        "steersman.scheduler.state.node_table._SPARE_TOPOLOGIES": 1,
+        "steersman.scheduler.state.label_columns._SPARE_KEYS": 1,
+        "steersman.scheduler.state.resource_columns._SPARE_COLUMNS": 1,
+        "steersman.scheduler.state.resource_deltas._MAX_SHAPES": 2,
+        "steersman.scheduler.state.label_keys._MAX_UNUSED": 0,
+        "steersman.scheduler.state.label_classes._MAX_CLASSES_ONE_BY_ONE": 0,
+        "steersman.scheduler.state.label_classes._MAX_INDEXED_KEYS": 1,
+        "steersman.scheduler.state.term_tables._MAX_DICT_DOMAINS": 1,
+        "steersman.scheduler.state.term_tables._MAX_MISSED_TABLES": 1,
+        "steersman.scheduler.engine.signatures._MIN_SIGNATURES": 1,
+        "steersman.scheduler.engine.signatures._MAX_SIGNATURES": 2,
+        "steersman.scheduler.engine.signatures._SPARE_FRAGMENTS": 1,
+        "steersman.scheduler.runtime.applicable_calls._MAX_SHAPES": 2,
+        "steersman.scheduler.plugins.pod_topology_spread.default_selector._MOST": 2,
     }
     with ExitStack() as stack:
         for name, bound in tiny.items():
@@ -153,5 +159,8 @@ def nothing_to_spare() -> Iterator[None]:
 @contextmanager
 def nothing_row_by_row() -> Iterator[None]:
     """Even a single changed row goes through the vector operations that are meant for many."""
-    with patch("steersman.engine.columns.FEW", 0), patch("steersman.engine.row_totals.FEW", 0):
+    with (
+        patch("steersman.scheduler.engine.columns.MAX_SINGLE_ROWS", 0),
+        patch("steersman.scheduler.engine.row_totals.MAX_SINGLE_ROWS", 0),
+    ):
         yield

@@ -7,18 +7,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence import vocabulary as words
 from tests.equivalence.examples import examples
 from tests.equivalence.vocabulary import HOSTNAME, Call, Calls
 
 from steersman import api
-from steersman.assembly import EvaluationObserver, SchedulerOptions
-from steersman.clock import ManualClock
-from steersman.cycle.decision import Decision, Dropped, Scheduled
-from steersman.embedded import Store
-from steersman.sim.driver import Driver
+from steersman.base.clock import ManualClock
+from steersman.cluster.store import Store
+from steersman.scheduler.assembly import EvaluationObserver, SchedulerOptions
+from steersman.scheduler.cycle.decision import Decision, Dropped, Scheduled
+from steersman.simulation.virtual_time.driver import Driver
 from steersman.testing import make_service
 
 groups = st.lists(st.tuples(words.waiting_pods, st.integers(1, 9)), min_size=1, max_size=4)

@@ -7,13 +7,12 @@ import random
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 
 from steersman import Simulation, api
-from steersman.assembly import construction
-from steersman.assembly.pending_pods import PreEnqueueStep
+from steersman.scheduler.assembly import construction
+from steersman.scheduler.assembly.pending_pods import PreEnqueueStep
 from steersman.testing import make_node, make_pod
 
 

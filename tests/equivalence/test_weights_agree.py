@@ -37,8 +37,8 @@ def test_large_and_negative_weights_choose_the_same_nodes(plugin: str, weight: i
         pod = cluster.pending((template.spread(ZONE, when=when, selector={"app": "x"}) if when else template).obj())
         expected = cluster.everything(cluster.scalar, pod)
         assert cluster.everything(cluster.columnar, pod) == expected
-        signature = cluster.columnar._engines[PROFILE].signatures.of(pod).signature
-        rows, count = signature.best_in_run()
+        signature = cluster.columnar._engines[PROFILE].signatures.get(pod).signature
+        rows, count = signature.best_rows_by_group()
         best = expected["choice"]["top"]
         assert count == expected["number of feasible nodes"]
         assert sorted(cluster.cache.nodes.names[row] for row in rows) == best

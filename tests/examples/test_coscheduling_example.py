@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from steersman import api
-from steersman.assembly.registry import default_registry
-from steersman.sim import Simulation
+from steersman.scheduler.assembly.registry import default_registry
+from steersman.simulation import Simulation
 from steersman.testing import Harness, PodBuilder, make_node, make_pod
 
 FOLDER = Path(__file__).parents[2] / "examples" / "coscheduling"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from steersman import Simulation, api
-from steersman.sim import Result
+from steersman.simulation import Result
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "devices"
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from steersman import api
-from steersman.sim import Simulation
+from steersman.simulation import Simulation
 
 GANG = Path(__file__).parents[2] / "examples" / "gang"
 

@@ -13,8 +13,8 @@ from threading import Thread
 import pytest
 
 from steersman import api
-from steersman.runtime import PluginError
-from steersman.sim import Simulation
+from steersman.config import ConfigError
+from steersman.simulation import Simulation
 from steersman.testing import Harness, make_node, make_pod
 
 FOLDER = Path(__file__).parents[2] / "examples" / "node_load"
@@ -90,5 +90,5 @@ def test_a_pod_waits_until_a_node_has_less_to_do() -> None:
 
 
 def test_without_an_address_it_does_not_start() -> None:
-    with pytest.raises(PluginError, match=r"args.url is missing: .*steersman_node_load.py, line \d+, in __init__"):
+    with pytest.raises(ConfigError, match=r"profiles\[0\]\.pluginConfig\[NodeLoad\]\.args\.url: Required value"):
         Harness(plugins=[PLUGIN])

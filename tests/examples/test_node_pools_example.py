@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from steersman import Simulation, api, plan
-from steersman.sim import load_pools
+from steersman.simulation import load_pools
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "node_pools"
 POOLS = EXAMPLE / "pools" / "pools.yaml"

@@ -9,7 +9,7 @@ import pytest
 from examples.plugins.cheap_nodes import CheapNodes
 from examples.plugins.quiet_hours import QuietHours
 
-from steersman.assembly import default_registry
+from steersman.scheduler.assembly import default_registry
 from steersman.testing import Harness, NotPlacedError, make_node, make_pod
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "plugins"
@@ -45,3 +45,7 @@ def test_batch_pods_wait_for_a_node_that_is_not_reserved() -> None:
 @pytest.mark.parametrize("name", ["cheap_nodes.py", "quiet_hours.py", "spare_memory.py"])
 def test_every_example_can_be_given_as_a_file(name: str) -> None:
     assert default_registry().add_file(EXAMPLES / name) == [name.removesuffix(".py").title().replace("_", "")]
+
+
+def test_an_example_may_define_two_plugins() -> None:
+    assert default_registry().add_file(EXAMPLES / "memory_scores.py") == ["FreeMemory", "LargeNodes"]

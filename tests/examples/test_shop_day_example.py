@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import steersman
 
-from steersman.scenario import ScenarioResult, load_scenario, run_scenario
+from steersman.simulation.scenario import ScenarioResult, load_scenario, run_scenario
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "shop_day" / "scenario.yaml"
 

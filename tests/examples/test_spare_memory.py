@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel that docs/engine.md adds: both forms say the same, and the fast one is the one that is used."""
+"""The kernel that docs/how-to/kernel.md adds: both forms say the same, and the fast one is the one that is used."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.equivalence.examples import examples
 from tests.equivalence.test_engines_agree import check, stories, waiting
 from tests.equivalence.vocabulary import Calls
 
-from steersman.state.invariants import StateInvariantError
-from steersman.testing import Harness, NotPlacedError, make_node, make_pod
+from steersman.scheduler.state.invariants import StateInvariantError
+from steersman.testing import Harness, NotPlacedError, check_plugin, make_node, make_pod
 
 NODES = [make_node(name).capacity(cpu="64", memory="10Gi") for name in ("n1", "n2")]
 LARGE = make_pod("large").req(memory="5Gi")
@@ -25,6 +25,10 @@ LARGE = make_pod("large").req(memory="5Gi")
 @given(beginnings, stories, waiting)
 def test_the_kernel_says_what_the_filter_says(beginning: list[Event], story: list[Event], pods: list[Calls]) -> None:
     check(beginning, story, pods, plugins=[SpareMemory()])
+
+
+def test_the_check_of_the_page_passes_and_has_seen_rejections() -> None:
+    assert check_plugin(SpareMemory).rejections > 100
 
 
 def test_a_tenth_of_the_memory_stays_free() -> None:

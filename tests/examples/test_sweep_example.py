@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from steersman.sweep import load_sweep, run
+from steersman.simulation.sweep import load_sweep, run
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sweep" / "sweep.yaml"
 

@@ -14,14 +14,15 @@ import msgspec
 from aiohttp import web
 
 from steersman import api, config
-from steersman.assembly import Failure, Scheduler, SchedulerOptions
-from steersman.client import RawObjects, WriteFence, http_extenders
-from steersman.clock import ManualClock
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
+from steersman.cluster.store import Pods, StatusError, Store, feed
 from steersman.config import SchedulerConfiguration
-from steersman.embedded import Pods, StatusError, Store, feed
+from steersman.framework import Failure
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, error
-from steersman.rng import SeededRng
+from steersman.kube.client import RawObjects, WriteFence, http_extenders
+from steersman.scheduler.assembly import Scheduler, SchedulerOptions
 from steersman.testing import NodeBuilder, PodBuilder, make_node
 
 Json = Any

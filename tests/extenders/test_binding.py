@@ -8,8 +8,9 @@ import asyncio
 import msgspec
 from tests.extenders.server import Json, Requests, serve, world
 
-from steersman.config import Duration, Extender
-from steersman.embedded import Pods
+from steersman.api import Duration
+from steersman.cluster.store import Pods
+from steersman.config import Extender
 from steersman.testing import make_pod
 
 

@@ -9,7 +9,8 @@ import pytest
 from aiohttp import web
 from tests.extenders.server import Answer, Json, serve, world
 
-from steersman.config import Duration, Extender
+from steersman.api import Duration
+from steersman.config import Extender
 from steersman.framework.ports import REASON_ERROR
 from steersman.testing import make_pod
 
@@ -129,3 +130,31 @@ def test_a_password_in_the_address_is_sent_and_never_shown() -> None:
     assert seen[0].startswith("failed filter with extender at URL http://me:***@127.0.0.1:")
     assert seen[1].startswith('Post "http://me:***@127.0.0.1:9/filter": ')
     assert "hunter2" not in "".join(seen)
+
+
+def test_a_redirect_that_keeps_the_method_is_followed() -> None:
+    def filter_all(args: Json) -> Json:
+        return {"NodeNames": args["NodeNames"]}
+
+    async def run() -> None:
+        async with serve(filter=filter_all) as new:
+            moved = {"Location": f"{new}/filter"}
+            async with (
+                serve(filter=lambda args: web.Response(status=307, headers=moved)) as url,
+                world(extender(url)) as cluster,
+            ):
+                assert await cluster.place(make_pod("a")) != ""
+
+    asyncio.run(run())
+
+
+def test_redirects_without_end_end_the_attempt() -> None:
+    def redirect(args: Json) -> Json:
+        return web.Response(status=308, headers={"Location": "/filter"})
+
+    async def run() -> None:
+        async with serve(filter=redirect) as url, world(extender(url)) as cluster:
+            assert await cluster.place(make_pod("a")) == ""
+            assert cluster.message == f'Post "{url}/filter": stopped after 10 redirects'
+
+    asyncio.run(run())

@@ -9,8 +9,8 @@ import pytest
 from tests.extenders.server import Json, Requests, serve, world
 
 from steersman import api
+from steersman.cluster.store import Pods
 from steersman.config import Extender, ExtenderManagedResource
-from steersman.embedded import Pods
 from steersman.framework.ports import REASON_ERROR, REASON_UNSCHEDULABLE
 from steersman.testing import make_node, make_pod
 
@@ -175,6 +175,33 @@ def test_a_nominated_node_that_it_refuses_does_not_end_the_search() -> None:
             world(Extender(url_prefix=url, filter_verb="filter")) as cluster,
         ):
             assert await cluster.place(make_pod("a").nominated("n3")) == "n1"
+
+    asyncio.run(run())
+
+
+def test_a_failure_for_the_nominated_node_does_not_end_the_search() -> None:
+    def fail_for_one_node(args: Json) -> Json:
+        return {"Error": "too few"} if len(args["Nodes"]["items"]) == 1 else keep("n1")(args)
+
+    async def run() -> None:
+        async with (
+            serve(filter=fail_for_one_node) as url,
+            world(Extender(url_prefix=url, filter_verb="filter")) as cluster,
+        ):
+            assert await cluster.place(make_pod("a").nominated("n3")) == "n1"
+
+    asyncio.run(run())
+
+
+def test_its_reason_replaces_that_of_a_plugin() -> None:
+    async def run() -> None:
+        full = make_node("full").capacity(cpu="100m", memory="8Gi", pods=10)
+        async with (
+            serve(filter=keep(FailedNodes={"n1": "no", "full": "no"})) as url,
+            world(Extender(url_prefix=url, filter_verb="filter"), nodes=("n1", full)) as cluster,
+        ):
+            await cluster.place(make_pod("a").req(cpu="1"))
+            assert cluster.message.startswith("0/2 nodes are available: 2 no.")
 
     asyncio.run(run())
 

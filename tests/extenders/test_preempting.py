@@ -81,7 +81,7 @@ def test_one_without_a_cache_is_shown_whole_pods() -> None:
     [
         ({"n1": {"Pods": []}}, 'expected at least one victim pod on node "n1"'),
         ({"n9": {"Pods": [{"UID": "x"}]}}, 'nodeinfo not found for node name "n9"'),
-        ({"n1": {"Pods": [{"UID": "x"}]}}, "claims to preempt pod (UID: x) on node: n1, but the pod is not found"),
+        ({"n1": {"Pods": [{"UID": "x"}]}}, "claims to preempt pod (UID: &{x}) on node: n1, but the pod is not found"),
     ],
 )
 def test_a_lie_ends_the_preemption(answer: Json, message: str) -> None:

@@ -60,6 +60,29 @@ def test_one_priority_is_worth_ten_points_of_a_plugin() -> None:
     assert asyncio.run(place(6)) == "small"
 
 
+@pytest.mark.parametrize("scalar", [False, True])
+@pytest.mark.parametrize(("caches", "chosen"), [(False, "busy"), (True, "idle")])
+def test_nodes_that_a_filter_returns_as_objects_are_scored_without_their_pods(
+    caches: bool, chosen: str, scalar: bool
+) -> None:
+    busy = make_node("busy").capacity(cpu="8", memory="16Gi", pods=10)
+    idle = make_node("idle").capacity(cpu="4", memory="8Gi", pods=10)
+
+    async def run() -> None:
+        async with (
+            serve(filter=lambda args: args) as url,
+            world(
+                Extender(url_prefix=url, filter_verb="filter", node_cache_capable=caches),
+                nodes=(busy, idle),
+                scalar=scalar,
+            ) as cluster,
+        ):
+            cluster.add(make_pod("running").node("busy").req(cpu="4", memory="8Gi"))
+            assert await cluster.place(make_pod("a").req(cpu="1", memory="2Gi")) == chosen
+
+    asyncio.run(run())
+
+
 def test_with_one_node_left_nobody_is_asked() -> None:
     requests = Requests()
 

@@ -9,7 +9,7 @@ import sys
 import time
 from collections import Counter
 
-from tests.fixes.judgement import Judgement, judged
+from tests.fixes.judgement import Judgement, outcome_at_rest
 from tests.fixes.pending_pods import pending_pod
 
 
@@ -22,7 +22,7 @@ def main() -> int:
     began = time.monotonic()
     judgements = []
     for seed in range(options.first, options.first + options.pods):
-        judgement = judged(pending_pod(seed))
+        judgement = outcome_at_rest(pending_pod(seed))
         judgements.append(judgement)
         for complaint in judgement.complaints:
             print(f"seed {seed}: {complaint}", flush=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Applies fixes to documents as another program would, without anything of `steersman.fixes`, and simulates from scratch."""
+"""Applies fixes to documents as another program would, without `steersman.explain.fixes`, and simulates from scratch."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tests.fixes.documents import Document
 from tests.fixes.pending_pods import POD, PendingPod
 
 from steersman import api
-from steersman.errors import SteersmanError
-from steersman.sim import Result, Simulation
+from steersman.base.errors import SteersmanError
+from steersman.simulation import Result, Simulation
 
 
 def merged(document: Any, patch: Any) -> Any:
@@ -50,7 +50,7 @@ class Outcome:
 
     def __init__(self, documents: list[Document], case: PendingPod) -> None:
         self._case = case
-        self.simulation = Simulation.load(*deepcopy(documents))
+        self.simulation = Simulation.load(*deepcopy(documents), validate="lenient")
         self.result: Result = self.simulation.run()
 
     @property

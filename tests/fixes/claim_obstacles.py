@@ -39,6 +39,7 @@ def _volume_of(
         "storageClassName": storage_class,
         "capacity": {"storage": size},
         "accessModes": ["ReadWriteOnce"],
+        "hostPath": {"path": "/data"},
         **spec,
     }
     metadata = {"name": name, **({"labels": labels} if labels else {})}

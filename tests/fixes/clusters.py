@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from steersman import api
-from steersman.fixes import Fix, FixKind, find_fixes
-from steersman.sim import Simulation
+from steersman.explain.fixes import Fix, FixKind, find_fixes
+from steersman.simulation import Simulation
 from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod
 
 HOSTNAME: Final = "kubernetes.io/hostname"

@@ -16,8 +16,8 @@ from tests.fixes.documents import Document
 from tests.fixes.pending_pods import POD, PendingPod
 from tests.fixes.smaller import smaller_documents
 
-from steersman.fixes import find_fixes
-from steersman.sim import Simulation
+from steersman.explain.fixes import find_fixes
+from steersman.simulation import Simulation
 
 
 class Judgement(NamedTuple):
@@ -31,7 +31,7 @@ class Judgement(NamedTuple):
     smaller: int
 
 
-def judged(case: PendingPod) -> Judgement:
+def outcome_at_rest(case: PendingPod) -> Judgement:
     """Finds the fixes of the pod, and tries them."""
     fixes = fixes_of(case)
     complaints = [] if fixes else [f"{case.obstacles}: no fix"]
@@ -50,7 +50,7 @@ def fixes_of(case: PendingPod) -> list[Document]:
     outcome = Outcome(case.documents, case)
     assert not outcome.is_scheduled, case.obstacles
     pod = outcome.pods[-1] if case.workload is not None else POD
-    found = find_fixes(Simulation.load(*deepcopy(case.documents)), pod)
+    found = find_fixes(Simulation.load(*deepcopy(case.documents), validate="lenient"), pod)
     decoded: list[Document] = json.loads(json.dumps([fix.to_dict() for fix in found]))
     return decoded
 

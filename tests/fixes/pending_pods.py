@@ -80,7 +80,7 @@ def _running(name: str, node: Document, rng: random.Random) -> Document:
     spec = {
         "nodeName": node["metadata"]["name"],
         "priority": rng.choice([0, 0, 5, 10]),
-        "containers": [{"name": "app", "resources": {"requests": requests}}],
+        "containers": [{"name": "app", "image": "app", "resources": {"requests": requests}}],
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": object_metadata(name, app="busy"), "spec": spec}
 
@@ -168,7 +168,7 @@ def _spread(spec: Document, nodes: Documents, others: Documents, extra: Document
     for position, other in enumerate(list(others)):
         for index in range(rng.randint(2, 4)):
             metadata = object_metadata(f"lined-up-{position}-{index}", app="lined-up")
-            content = {"nodeName": other["spec"]["nodeName"], "containers": [{"name": "app"}]}
+            content = {"nodeName": other["spec"]["nodeName"], "containers": [{"name": "app", "image": "app"}]}
             others.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": content})
 
 
@@ -293,7 +293,7 @@ def _affinity_values(spec: Document, nodes: Documents, others: Documents, extra:
     spec.setdefault("affinity", {})["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": required}
 
 
-def _without_preemption(
+def _disabled_preemption(
     spec: Document, nodes: Documents, others: Documents, extra: Documents, rng: random.Random
 ) -> None:
     """Of high priority, but not allowed to evict anybody."""
@@ -330,5 +330,5 @@ OBSTACLES: Final[dict[str, Obstacle]] = {
     "sidecars": _sidecars,
     "spread": _spread,
     "taints": _tainted,
-    "without preemption": _without_preemption,
+    "without preemption": _disabled_preemption,
 }

@@ -14,7 +14,7 @@ from tests.fixes.applying import applied, is_named
 from tests.fixes.documents import HOSTNAME, Document, Documents
 
 from steersman.api import quantity
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 
 _MEBIBYTE: Final = 2**20
 

@@ -19,9 +19,17 @@ from tests.fixes.test_claims_moves_and_quotas import FRAGMENTED
 
 from steersman import api
 from steersman.api import codec
-from steersman.fixes import Fix, FixKind, ObjectDeletion, ObjectName, PodMove, find_fixes, without_partial_patches
-from steersman.fixes.api_rules import as_new
-from steersman.sim import Simulation
+from steersman.explain.fixes import (
+    Fix,
+    FixKind,
+    ObjectDeletion,
+    ObjectName,
+    PodMove,
+    find_fixes,
+    without_partial_patches,
+)
+from steersman.explain.fixes.api_rules import as_new
+from steersman.simulation import Simulation
 
 Document = dict[str, Any]
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.fixes.judgement import judged
+from tests.fixes.judgement import outcome_at_rest
 from tests.fixes.pending_pods import pending_pod
 
 SEEDS = range(0, 300, 29)
@@ -15,6 +15,6 @@ SEEDS = range(0, 300, 29)
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_pending_pod_has_fixes_that_hold_and_cannot_be_smaller(seed: int) -> None:
-    judgement = judged(pending_pod(seed))
+    judgement = outcome_at_rest(pending_pod(seed))
     assert judgement.fixes, judgement.case.obstacles
     assert judgement.complaints == []

@@ -11,7 +11,7 @@ from tests.fixes.clusters import a_node, of_kind
 from tests.fixes.test_fixes_of_live_clusters import Document, live_fixes
 
 from steersman.api import codec
-from steersman.fixes import Fix, FixKind
+from steersman.explain.fixes import Fix, FixKind
 from steersman.testing import make_node
 
 SIDECAR: Document = {"name": "proxy", "image": "proxy:2", "resources": {"requests": {"cpu": "100m"}}}

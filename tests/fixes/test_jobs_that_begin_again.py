@@ -12,8 +12,8 @@ from tests.fixes.clusters import a_node, of_kind
 from tests.fixes.test_fixes_of_live_clusters import Document, live_fixes
 
 from steersman.api import codec
-from steersman.fixes import FixKind, ObjectDeletion, find_fixes
-from steersman.sim import Simulation
+from steersman.explain.fixes import FixKind, ObjectDeletion, find_fixes
+from steersman.simulation import Simulation
 
 UID = "j-1"
 PENDING = "work-x"
@@ -74,10 +74,10 @@ def test_running_pods_end_and_finished_work_is_lost() -> None:
     documents = a_job({"active": 3, "succeeded": 6}, "big", "big")
     fix = of_kind(live_fixes(documents, a_node("n1"), a_node("big", "12"), pod=PENDING), FixKind.REQUESTS)
     assert fix.evicts == ("default/work-0", "default/work-1")
-    assert "start Job work again, so that 2 running pods end and 6 completions are lost" in fix.summary
+    assert "restart Job work, so that 2 running pods end and 6 completions are lost" in fix.summary
     assert fix.delete == (ObjectDeletion("Job", "default", "work"),)
     [command] = fix.commands
-    assert command.startswith("kubectl get job work -o json | ")
+    assert command.startswith("kubectl get -o json -- job work | ")
     assert [manifest["kind"] for manifest in fix.create] == ["Job"]
     assert "status" not in fix.create[0]
 
@@ -95,7 +95,7 @@ def test_what_ends_no_pod_comes_first() -> None:
 def test_a_job_without_other_pods_begins_again_without_a_loss() -> None:
     fix = of_kind(live_fixes(a_job({"active": 1}), a_node("n1"), pod=PENDING), FixKind.REQUESTS)
     assert fix.evicts == ()
-    assert fix.summary == "Lower the cpu request of container app from 6 to 4 and start Job work again: it goes to n1."
+    assert fix.summary == "Lower the cpu request of container app from 6 to 4 and restart Job work: it goes to n1."
 
 
 def test_all_pods_of_the_job_have_to_find_a_node_again() -> None:
@@ -103,7 +103,7 @@ def test_all_pods_of_the_job_have_to_find_a_node_again() -> None:
     documents = a_job({"active": 3}, "old", "old")
     nodes = a_node("n1"), a_node("old", "12").unschedulable()
     fix = of_kind(live_fixes(documents, *nodes, pod=PENDING), FixKind.REQUESTS)
-    assert fix.summary.startswith("Lower the cpu request of container app from 6 to 1333m and start Job work again")
+    assert fix.summary.startswith("Lower the cpu request of container app from 6 to 1333m and restart Job work")
 
 
 def test_more_pods_than_the_job_may_lose_begin_again() -> None:

@@ -14,11 +14,13 @@ from tests.fixes.clusters import HOSTNAME, a_node, a_pod, found, of_kind
 
 from steersman import api
 from steersman.api import codec
-from steersman.errors import InputError
-from steersman.fixes import FixKind, find_fixes, fixes_text, verification
-from steersman.sim import Simulation
-from steersman.sim.tasks import SimulationError
-from steersman.testing import make_pod
+from steersman.api.persistent_volumes import NO_PROVISIONER
+from steersman.base.errors import InputError
+from steersman.explain.fixes import FixKind, find_fixes, verification
+from steersman.explain.text import fixes_text
+from steersman.simulation import Simulation
+from steersman.simulation.virtual_time.tasks import SimulationError
+from steersman.testing import make_pod, make_storage_class
 
 CORDONED = "node.kubernetes.io/unschedulable"
 
@@ -33,7 +35,7 @@ def test_a_request_is_lowered_to_what_the_best_node_has_left() -> None:
         "spec": {"containers": [{"name": "con0", "resources": {"requests": {"cpu": "1800m"}}}]}
     }
     assert fix.commands == (
-        "kubectl get pod web -o json | kubectl patch --local -f - --type=strategic -p "
+        "kubectl get -o json -- pod web | kubectl patch --local -f - --type=strategic -p "
         '\'{"spec":{"containers":[{"name":"con0","resources":{"requests":{"cpu":"1800m"}}}]}}\' -o json'
         " | kubectl replace --force -f -",
     )
@@ -45,8 +47,8 @@ def test_a_taint_is_tolerated_or_removed() -> None:
     tolerated, removed = of_kind(fixes, FixKind.TOLERATION), of_kind(fixes, FixKind.NODE_TAINT)
     toleration = {"key": "dedicated", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}
     assert tolerated.patches[0].merge_patch == {"spec": {"tolerations": [toleration]}}
-    assert tolerated.commands[0].startswith("kubectl patch pod web --type=merge -p ")
-    assert removed.commands == ("kubectl taint nodes n1 dedicated=gpu:NoSchedule-",)
+    assert tolerated.commands[0].startswith("kubectl patch --type=merge -p ")
+    assert removed.commands == ("kubectl taint -- nodes n1 dedicated=gpu:NoSchedule-",)
     assert removed.patches[0].merge_patch == {"spec": {"taints": None}}
 
 
@@ -54,7 +56,7 @@ def test_a_cordoned_node_is_uncordoned_and_its_taint_goes_along() -> None:
     node = a_node("n1").taint(CORDONED).unschedulable()
     fix = found(node, a_pod("web"))[0]
     assert fix.kind is FixKind.UNCORDON
-    assert fix.commands == ("kubectl uncordon n1",)
+    assert fix.commands == ("kubectl uncordon -- n1",)
     assert fix.patches[0].merge_patch == {"spec": {"taints": None, "unschedulable": None}}
 
 
@@ -64,7 +66,7 @@ def test_a_selector_loses_a_key_or_a_node_gets_a_label() -> None:
     )
     dropped, labelled = of_kind(fixes, FixKind.NODE_SELECTOR), of_kind(fixes, FixKind.NODE_LABEL)
     assert dropped.patches[0].merge_patch == {"spec": {"nodeSelector": {"disk": None}}}
-    assert labelled.commands == ("kubectl label node n1 disk=ssd --overwrite",)
+    assert labelled.commands == ("kubectl label --overwrite -- node n1 disk=ssd",)
     assert "which is hdd now" in labelled.summary
 
 
@@ -148,12 +150,15 @@ def test_the_template_of_a_workload_is_patched_and_keeps_what_scheduling_does_no
     assert fix.summary.startswith("Lower the cpu request of container app from 3 to 2:"), "for both replicas"
     patched = fix.patches[0].merge_patch["spec"]["template"]["spec"]["containers"][0]
     assert patched == {**container, "resources": {"requests": {"cpu": "2"}}}
-    assert fix.commands[0].startswith("kubectl patch deployment web --type=strategic -p ")
+    assert fix.commands[0].startswith("kubectl patch --type=strategic -p ")
     assert not Simulation.load(*applied(documents, fix.to_dict())).run().pending
 
 
 def test_a_job_is_made_again_without_the_selector_that_ties_its_pods_to_it() -> None:
-    spec = {"restartPolicy": "Never", "containers": [{"name": "app", "resources": {"requests": {"cpu": "5"}}}]}
+    spec = {
+        "restartPolicy": "Never",
+        "containers": [{"name": "app", "image": "app", "resources": {"requests": {"cpu": "5"}}}],
+    }
     name = {"name": "web", "namespace": "default"}
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": name, "spec": {"template": {"spec": spec}}}
     simulation = Simulation.load(a_node("n1").obj(), job)
@@ -161,7 +166,7 @@ def test_a_job_is_made_again_without_the_selector_that_ties_its_pods_to_it() -> 
     fix = of_kind(list(find_fixes(simulation, pending)), FixKind.REQUESTS)
     (command,) = fix.commands
     patch = json.loads(shlex.split(command)[shlex.split(command).index("-p") + 1])
-    assert command.startswith("kubectl get job web -o json | ")
+    assert command.startswith("kubectl get -o json -- job web | ")
     assert command.endswith(" | kubectl replace --force -f -")
     assert patch["spec"]["selector"] is None
     uid = {"controller-uid": None, "batch.kubernetes.io/controller-uid": None}
@@ -171,7 +176,7 @@ def test_a_job_is_made_again_without_the_selector_that_ties_its_pods_to_it() -> 
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "ReplicaSet"])
 def test_a_pod_that_its_workload_would_keep_is_deleted_along_with_the_change(kind: str) -> None:
-    spec = {"containers": [{"name": "app", "resources": {"requests": {"cpu": "3"}}}]}
+    spec = {"containers": [{"name": "app", "image": "app", "resources": {"requests": {"cpu": "3"}}}]}
     template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
     wanted = {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}
     name = {"namespace": "default", "creationTimestamp": "2026-01-01T00:00:00Z"}
@@ -184,7 +189,7 @@ def test_a_pod_that_its_workload_would_keep_is_deleted_along_with_the_change(kin
     ]
     fix = of_kind(list(find_fixes(Simulation.load(*documents), "web-0")), FixKind.REQUESTS)
     assert [gone.name for gone in fix.delete] == ["web-0"]
-    assert fix.commands[-1] == "kubectl delete pod web-0 --ignore-not-found"
+    assert fix.commands[-1] == "kubectl delete --ignore-not-found -- pod web-0"
     result = Simulation.load(*applied(documents, fix.to_dict())).run()
     assert not result.pending
     assert len(result.placements) == 1
@@ -194,7 +199,7 @@ def test_the_text_numbers_the_fixes_and_keeps_commands_in_one_line() -> None:
     lines = fixes_text("default/web", found(a_node("n1"), a_pod("web", "5")), 60).splitlines()
     assert lines[0] == "2 changes, each by itself, make default/web schedule (tried"
     assert lines[2:4] == ["  1. Lower the cpu request of container con0 from 5 to 4: it", "     goes to n1."]
-    assert lines[4].startswith("     kubectl get pod web -o json | ")
+    assert lines[4].startswith("     kubectl get -o json -- pod web | ")
     assert fixes_text("default/web", ()) == "No change was found that makes default/web schedule."
 
 
@@ -208,12 +213,12 @@ def test_in_a_large_cluster_few_trials_find_the_same() -> None:
 
 
 def test_the_search_ends_when_no_more_trials_are_to_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verification, "MOST_TRIALS", 3)
+    monkeypatch.setattr(verification, "MAX_TRIALS", 3)
     claims = [api.Volume(name=f"v{number}", persistent_volume_claim=_claim(f"c{number}")) for number in range(5)]
     pod = a_pod("web").obj()
     pod = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, volumes=tuple(claims)))
     assert found(a_node("n1"), pod) == [], "that no claim can be left out takes five trials"
-    monkeypatch.setattr(verification, "MOST_TRIALS", 200)
+    monkeypatch.setattr(verification, "MAX_TRIALS", 200)
     assert [len(fix.create) for fix in found(a_node("n1"), pod)] == [5]
 
 
@@ -251,3 +256,26 @@ def test_a_pod_of_a_cron_job_is_changed_in_its_job() -> None:
     fix = of_kind(found(a_node("n1"), *given), FixKind.REQUESTS)
     assert [(patch.kind, patch.name) for patch in fix.patches] == [("Job", "nightly-1")]
     assert [gone.name for gone in fix.delete] == ["web"], "its Job makes it again"
+
+
+def test_all_required_terms_about_absent_pods_are_dropped_together() -> None:
+    web = a_pod("web", "1").pod_affinity(HOSTNAME, {"app": "cache"}).pod_affinity(HOSTNAME, {"app": "db"})
+    (fix,) = (fix for fix in found(a_node("n1"), web) if fix.kind is FixKind.POD_AFFINITY)
+    assert "app=cache" in fix.summary
+    assert "app=db" in fix.summary
+    assert fix.patches[0].merge_patch == {"spec": {"affinity": None}}
+
+
+def test_a_missing_claim_is_created_with_a_class_that_makes_volumes_if_none_is_the_default() -> None:
+    classes = [make_storage_class(name).obj() for name in ("local", "ssd")]
+    provisioners = {"local": NO_PROVISIONER, "ssd": "csi.example.com"}
+    known = [msgspec.structs.replace(each, provisioner=provisioners[each.metadata.name]) for each in classes]
+    fixes = find_fixes(Simulation.load(a_node("n1").obj(), known, a_pod("web", "20").pvc("data").obj()), "web")
+    assert fixes[0].summary.startswith("Lower the cpu request of container")
+    assert "create the PersistentVolumeClaim data (1Gi, class ssd)" in fixes[0].summary
+
+
+def test_a_new_node_says_how_much_of_it_the_pod_needs_if_others_come_first() -> None:
+    waiting = [a_pod(f"first-{number}", "64") for number in range(3)]
+    fix = of_kind(found(a_node("n1"), *waiting, a_pod("web", "64")), FixKind.ADD_NODE)
+    assert fix.summary.startswith("Add a node (256 cpu, 64 cpu of it for this pod, the rest for 3 that come first)")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials that leave bystanders and preemption out first find the fixes that whole trials find; and who is a bystander."""
+"""Trials that first leave out unrelated pods and preemption find the fixes of whole trials; and which pods are unrelated."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tests.fixes.clusters import HOSTNAME, a_node, a_pod
 from tests.fixes.documents import ZONE, Document, Documents
 from tests.fixes.pending_pods import OBSTACLES, pending_because
 
-from steersman.fixes import bystanders, find_fixes, verification
-from steersman.fixes.fix_writer import against_input
-from steersman.fixes.search import FixSearch
-from steersman.fixes.verification import Verifier
-from steersman.sim import Simulation
+from steersman.explain.fixes import find_fixes, unrelated_pods, verification
+from steersman.explain.fixes.fix_writer import against_input
+from steersman.explain.fixes.search import FixSearch
+from steersman.explain.fixes.verification import Verifier
+from steersman.simulation import Simulation
 from steersman.testing import PodBuilder
 
 OWN = (
@@ -55,7 +55,7 @@ def several_pending(seed: int) -> tuple[Documents, list[str]]:
     for number in range(rng.randint(2, 5)):
         own: Document = {**pod, "metadata": {**pod["metadata"], "name": f"web-{number}"}}
         own["metadata"]["labels"] = {"app": rng.choice(["web", "nobody", "lined-up"])}
-        own["spec"] = {"containers": [{"name": "app", "resources": {"requests": {"cpu": "500m"}}}]}
+        own["spec"] = {"containers": [{"name": "app", "image": "app", "resources": {"requests": {"cpu": "500m"}}}]}
         own["spec"]["priority"] = rng.choice([0, 0, 3, 7])
         OBSTACLES[rng.choice(OWN)](own["spec"], nodes, others, extra, rng)
         pods.append(own)
@@ -82,11 +82,11 @@ def test_fixes_are_those_of_whole_trials(seed: int, large: bool, monkeypatch: py
 
 
 def left_out(*pods: PodBuilder, **options: Any) -> set[str]:
-    """The bystanders of the pod `web` in a cluster of two zones, too small for all of these pods."""
+    """Return the unrelated pods of the pod `web` in a cluster of two zones, too small for all of these pods."""
     nodes = [a_node(name).label(ZONE, name) for name in ("n1", "n2")]
     base = Simulation.load([node.obj() for node in nodes], [pod.obj() for pod in pods], **options)
     result = base.run()
-    return {pod.metadata.name for pod in bystanders.bystanders(base, result, ["default/web"])}
+    return {pod.metadata.name for pod in unrelated_pods.unrelated_pods(base, result, ["default/web"])}
 
 
 class TestBystanders:

@@ -10,11 +10,11 @@ from tests.fixes.clusters import a_node, of_kind
 from tests.fixes.test_fixes_of_live_clusters import Document, live_fixes
 from tests.fixes.test_jobs_that_begin_again import PENDING, a_job
 
-from steersman import why
+from steersman import explain
 from steersman.api import codec
-from steersman.explain import CauseCode
-from steersman.fixes import FixKind, ObjectDeletion, find_fixes
-from steersman.sim import Simulation
+from steersman.explain.fixes import FixKind, ObjectDeletion, find_fixes
+from steersman.scheduler.diagnosis import CauseCode
+from steersman.simulation import Simulation
 
 RESUMED = {"spec": {"suspend": False}}
 
@@ -28,7 +28,7 @@ def test_the_job_is_resumed_in_place() -> None:
     fix = of_kind(list(find_fixes(Simulation.load(*_documents()), PENDING)), FixKind.RESUME_JOB)
     assert fix.summary == "Resume Job work: it goes to n1."
     assert [patch.merge_patch for patch in fix.patches] == [RESUMED]
-    assert fix.commands == ("""kubectl patch job work --type=merge -p '{"spec":{"suspend":false}}'""",)
+    assert fix.commands == ("""kubectl patch --type=merge -p '{"spec":{"suspend":false}}' -- job work""",)
     assert (fix.delete, fix.create, fix.evicts) == ((), (), ())
 
 
@@ -55,25 +55,25 @@ def test_a_job_whose_template_changes_is_written_again_and_resumed() -> None:
     assert fix.delete == (ObjectDeletion("Job", "default", "work"),)
     [job] = fix.create
     assert job["spec"]["suspend"] is False
-    assert fix.summary.endswith("start Job work again, so that 3 completions are lost: it goes to n1.")
+    assert fix.summary.endswith("restart Job work, so that 3 completions are lost: it goes to n1.")
 
 
 def test_a_pod_that_was_deleted_is_explained() -> None:
     loaded = Simulation.load(*_documents())
     ended = loaded.fork()
     ended.run()
-    answer = why.explain_pod(ended, PENDING, why.Asked(loaded=loaded))
+    answer = explain.explain_pod(ended, PENDING, explain.ExplainOptions(loaded=loaded))
     assert answer.cause.code is CauseCode.SUSPENDED
     assert answer.cause.sentence == (
-        "Is not in the cluster: its Job work is suspended, and a suspended Job has its pods deleted."
+        "The pod is not in the cluster: its Job work is suspended, and the pods of a suspended Job are deleted."
     )
     assert [fix.kind for fix in answer.fixes or ()] == [FixKind.RESUME_JOB]
 
 
 def test_a_pod_that_has_not_been_deleted_yet_is_explained() -> None:
     loaded = Simulation.load(*_documents("4"))
-    answer = why.explain_pod(loaded, PENDING, why.Asked(loaded=loaded, is_live=True))
+    answer = explain.explain_pod(loaded, PENDING, explain.ExplainOptions(loaded=loaded, is_live=True))
     assert answer.cause.code is CauseCode.SUSPENDED
-    assert answer.cause.sentence.startswith("Will be deleted: its Job work is suspended, and a suspended Job has its ")
-    assert "Without that: " in answer.cause.sentence
-    assert answer.state is why.PodState.PENDING
+    assert answer.cause.sentence.startswith("The pod will be deleted: its Job work is suspended")
+    assert "Otherwise: " in answer.cause.sentence
+    assert answer.state is explain.PodState.PENDING

@@ -12,7 +12,7 @@ import pytest
 from steersman import framework, testing
 from steersman.framework import ActionType, EventResource
 from steersman.framework.watching import WATCHED_KINDS, event_resource
-from steersman.runtime.registry import POINT_OF_CLASS
+from steersman.scheduler.runtime.registry import POINT_OF_CLASS
 from steersman.testing import Harness, make_node, make_pod
 
 PAGE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text(encoding="utf-8")

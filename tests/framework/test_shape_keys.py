@@ -9,11 +9,11 @@ import pytest
 from tests.framework.field_walk import filled, replace, variations
 
 from steersman import api
-from steersman.framework.deciding_fields import deciding_fields
-from steersman.framework.events import ActionType, ClusterEvent, EventResource, pod_update_events
+from steersman.framework.events import DEFAULT_POD_EVENTS, ActionType, ClusterEvent, EventResource
 from steersman.framework.pod_info import PodShapes
 from steersman.framework.pod_resources import pod_requests
-from steersman.framework.shape_keys import POD_FIELDS_THAT_DECIDE_NOTHING, keeps_shape, pinned_node, shape_key
+from steersman.framework.shape_keys import FIELDS_NOT_IN_SHAPE_KEY, is_shape_unchanged, pinned_node, shape_key
+from steersman.framework.significant_fields import field_getter
 from steersman.testing import make_pod
 
 SCALED_DOWN = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.UPDATE_POD_SCALE_DOWN)
@@ -22,7 +22,7 @@ CLAIM_NAME = "spec.volumes.persistent_volume_claim.claim_name"
 
 def is_left_out(path: str) -> bool:
     """Whether the field or one that it is part of is said to decide nothing."""
-    return any(path == left_out or path.startswith(f"{left_out}.") for left_out in POD_FIELDS_THAT_DECIDE_NOTHING)
+    return any(path == left_out or path.startswith(f"{left_out}.") for left_out in FIELDS_NOT_IN_SHAPE_KEY)
 
 
 def test_a_change_of_any_field_changes_the_key_unless_the_field_decides_nothing() -> None:
@@ -34,22 +34,22 @@ def test_a_change_of_any_field_changes_the_key_unless_the_field_decides_nothing(
 def test_every_field_that_is_said_to_decide_nothing_is_there_and_left_out_of_the_key() -> None:
     pod = filled(api.Pod)
     paths = {path for path, _ in variations(pod)}
-    assert {left_out for left_out in POD_FIELDS_THAT_DECIDE_NOTHING if left_out not in paths} == set()
+    assert {left_out for left_out in FIELDS_NOT_IN_SHAPE_KEY if left_out not in paths} == set()
     noticed = {path for path, other in variations(pod) if shape_key(other) != shape_key(pod)}
     assert {path for path in noticed if is_left_out(path)} == set()
 
 
 def test_an_update_keeps_the_shape_exactly_if_it_changes_what_decides_nothing() -> None:
     pod = filled(api.Pod)
-    kept = {path for path, other in variations(pod) if keeps_shape(pod, other)}
-    changed = {path for path, other in variations(pod) if not keeps_shape(pod, other)}
+    kept = {path for path, other in variations(pod) if is_shape_unchanged(pod, other)}
+    changed = {path for path, other in variations(pod) if not is_shape_unchanged(pod, other)}
     assert {path for path in kept if not is_left_out(path)} == set()
     assert {path for path in changed if is_left_out(path)} == {CLAIM_NAME}
 
 
 def test_a_field_that_is_unknown_cannot_be_left_out() -> None:
     with pytest.raises(ValueError, match=r"spec: PodSpec has no field hostname"):
-        deciding_fields(api.PodSpec, "spec", {"spec.hostname": "tells one pod from another"})
+        field_getter(api.PodSpec, "spec", {"spec.hostname": "tells one pod from another"})
 
 
 # -- pods that are pinned to a node ------------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def pinned_pod(node: str) -> api.Pod:
 def test_pods_that_are_pinned_to_different_nodes_have_one_key() -> None:
     assert pinned_node(pinned_pod("n1").spec) == "n1"
     assert shape_key(pinned_pod("n1")) == shape_key(pinned_pod("n2"))
-    assert not keeps_shape(pinned_pod("n1"), pinned_pod("n2"))
+    assert not is_shape_unchanged(pinned_pod("n1"), pinned_pod("n2"))
 
 
 def test_of_a_pinned_pod_only_the_name_of_the_node_is_left_out() -> None:
@@ -169,7 +169,7 @@ def test_a_resize_that_was_found_infeasible_makes_another_shape() -> None:
     pending = api.Condition(type="PodResizePending", status="True", reason="Infeasible")
     refused = replace(pod, status=replace(pod.status, conditions=(*pod.status.conditions, pending)))
     assert shape_key(refused) != shape_key(pod)
-    assert not keeps_shape(pod, refused)
+    assert not is_shape_unchanged(pod, refused)
 
 
 # -- other keys --------------------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def test_whatever_makes_a_pod_request_less_is_told_as_an_event() -> None:
     pairs = [pair for path, other in variations(pod) for pair in ((path, pod, other), (path, other, pod))]
     shrunk = [(path, old, new) for path, old, new in pairs if requests_less(new, old)]
     assert len(shrunk) > 10
-    assert {path for path, old, new in shrunk if SCALED_DOWN not in pod_update_events(old, new)} == set()
+    assert {path for path, old, new in shrunk if SCALED_DOWN not in DEFAULT_POD_EVENTS.of_update(old, new)} == set()
 
 
 def requests_less(new: api.Pod, old: api.Pod) -> bool:

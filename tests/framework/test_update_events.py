@@ -7,12 +7,20 @@ import pytest
 from msgspec.structs import replace
 
 from steersman import api
-from steersman.framework.events import node_update_events, pod_update_events
+from steersman.framework.events import (
+    DEFAULT_POD_EVENTS,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    PodEvents,
+    node_update_events,
+    split_by_role,
+)
 from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod
 
 
 def pod_labels(old: PodBuilder, new: PodBuilder) -> list[str]:
-    return [event.label for event in pod_update_events(old.obj(), new.obj())]
+    return [event.label for event in DEFAULT_POD_EVENTS.of_update(old.obj(), new.obj())]
 
 
 def node_labels(old: NodeBuilder, new: NodeBuilder) -> list[str]:
@@ -54,7 +62,9 @@ def test_generated_claims_are_a_change_of_their_own() -> None:
     claims = (api.PodResourceClaimStatus(name="gpu", resource_claim_name="web-gpu"),)
     new = replace(old, status=replace(old.status, resource_claim_statuses=claims))
 
-    assert [event.label for event in pod_update_events(old, new)] == ["UnschedulablePodUpdatePodGeneratedResourceClaim"]
+    assert [event.label for event in DEFAULT_POD_EVENTS.of_update(old, new)] == [
+        "UnschedulablePodUpdatePodGeneratedResourceClaim"
+    ]
 
 
 def test_the_events_of_a_pod_with_a_node_say_so() -> None:
@@ -107,3 +117,21 @@ def test_uncordoning_and_a_change_of_taints_are_two_events() -> None:
     old, new = make_node().unschedulable().taint("key"), make_node().label("zone", "a")
 
     assert node_labels(old, new) == ["NodeUpdateNodeTaint", "NodeUpdateNodeLabel", "NodeUpdateNodeTaint"]
+
+
+def test_v1_37_distinguishes_the_waiting_pod_and_larger_requests() -> None:
+    events, small, large = PodEvents(by_role=True), make_pod().req(cpu="1").obj(), make_pod().req(cpu="2").obj()
+    assert [event.label for event in events.of_update(small, large)] == ["TargetPodUpdatePodScaleUp"]
+    assert [event.label for event in events.of_update(large, small)] == ["TargetPodUpdatePodScaleDown"]
+    assert events.unscheduled_add.label == "UnscheduledPodAdd"
+
+
+def test_an_in_tree_registration_for_pods_is_split_by_role() -> None:
+    actions = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.UPDATE_POD_TOLERATION
+    split = [row.event for row in split_by_role(ClusterEventWithHint(ClusterEvent("Pod", actions)))]
+    assert split == [
+        ClusterEvent("AssignedPod", ActionType.ADD | ActionType.UPDATE_POD_LABEL),
+        ClusterEvent("TargetPod", ActionType.UPDATE_POD_LABEL | ActionType.UPDATE_POD_TOLERATION),
+    ]
+    every_update = ClusterEventWithHint(ClusterEvent("Pod", ActionType.UPDATE))
+    assert [row.event.resource for row in split_by_role(every_update)] == ["TargetPod"]

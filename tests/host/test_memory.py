@@ -9,7 +9,13 @@ import sys
 
 import pytest
 
-from steersman.host.memory import freeze_heap, frozen_heap, give_back_free_memory, keep_freed_memory, unfreeze_heap
+from steersman.scheduler.host.memory import (
+    freeze_heap,
+    frozen_heap,
+    keep_freed_memory,
+    trim_free_memory,
+    unfreeze_heap,
+)
 
 
 def test_the_setting_is_taken_or_declined_and_may_be_repeated() -> None:
@@ -19,7 +25,7 @@ def test_the_setting_is_taken_or_declined_and_may_be_repeated() -> None:
 def test_other_systems_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
     assert keep_freed_memory() is False
-    assert give_back_free_memory() is False
+    assert trim_free_memory() is False
 
 
 def test_a_frozen_heap_thaws_at_the_end() -> None:
@@ -46,18 +52,18 @@ def test_a_frozen_heap_is_looked_at_less_often() -> None:
 
 
 FRAGMENTED = """
-from steersman.host import give_back_free_memory, keep_freed_memory
+from steersman.scheduler.host import trim_free_memory, keep_freed_memory
 
 def resident():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * 4096
 
 keep_freed_memory()
-assert not give_back_free_memory(), "there is nothing to give back"
+assert not trim_free_memory(), "there is nothing to give back"
 blocks = [bytearray(20_000) for _ in range(5_000)]
 del blocks[::2], blocks[::2]
 full = resident()
-assert give_back_free_memory()
+assert trim_free_memory()
 print(full - resident())
 """
 

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import pytest
 
-from steersman.errors import InputError
-from steersman.host import LoopTimers, ScaledClock, Speed, TimerHeap, parse_speed
+from steersman.base.errors import InputError
+from steersman.scheduler.host import LoopTimers, ScaledClock, Speed, TimerHeap, parse_speed
 
 START = 1_000_000.0
 

@@ -9,18 +9,18 @@ import pytest
 from tests.client.following import running, until
 from tests.client.serving import run
 
-from steersman.app.process import Bindings
-from steersman.assembly import AttemptObserver, Scheduler, SchedulerOptions
-from steersman.binding.guarded import Guarded
-from steersman.client import Timing
-from steersman.clock import ManualClock, RealClock
+from steersman.base.clock import ManualClock, RealClock
+from steersman.base.internal_errors import InternalErrors, describe
+from steersman.base.rng import SeededRng
+from steersman.base.timing import Timing
 from steersman.config import FeatureGates
-from steersman.cycle.decision import Decision
-from steersman.host.scheduling_loop import BACKOFF_SECONDS, TIMER_SECONDS, SchedulingLoop
-from steersman.internal_errors import InternalErrors, describe
-from steersman.live.read_only_writer import ReadOnlyWriter, not_started
-from steersman.queue import SchedulingQueue
-from steersman.rng import SeededRng
+from steersman.run.app.process import Bindings
+from steersman.scheduler.assembly import AttemptObserver, Scheduler, SchedulerOptions
+from steersman.scheduler.binding.guarded import Guarded
+from steersman.scheduler.cycle.decision import Decision
+from steersman.scheduler.host.scheduling_loop import BACKOFF_SECONDS, TIMER_SECONDS, SchedulingLoop
+from steersman.scheduler.queue import SchedulingQueue
+from steersman.scheduler.what_if import isolated_scheduler
 from steersman.testing import Harness, make_node, make_pod
 
 
@@ -87,7 +87,7 @@ def test_backoffs_are_flushed_when_a_whole_second_has_begun(gates: str, pauses: 
 
     async def scenario() -> None:
         options = SchedulerOptions(gates=FeatureGates.parse(gates))
-        scheduler = Scheduler(clock, SeededRng(1), ReadOnlyWriter(), not_started, options)
+        scheduler = isolated_scheduler(options, clock, SeededRng(1))
         scheduler.queue.flush_backoff = lambda: clock.advance(next(flushes, 0.0))  # type: ignore[method-assign]
         async with running(SchedulingLoop(scheduler, Timing(clock, SeededRng(1), sleep)).run()):
             await until(lambda: len(asked) >= 3)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from steersman.host import TimerHeap
+from steersman.scheduler.host import TimerHeap
 
 
 def test_timers_of_one_moment_are_called_in_the_order_in_which_they_were_set() -> None:

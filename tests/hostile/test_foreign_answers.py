@@ -126,7 +126,7 @@ def test_secrets_of_extenders_are_not_shown(tmp_path: Path) -> None:
             code, shown = steersman.get("/configz")
             assert code == 200
             assert json.loads(shown)["componentconfig"]["extenders"][0]["urlPrefix"] == url.replace("hunter2", "***")
-            assert "is left out" in steersman.log_text()
+            assert "is skipped" in steersman.log_text()
             assert "hunter2" not in steersman.log_text()
 
 

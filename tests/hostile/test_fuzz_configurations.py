@@ -6,14 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from tests.equivalence.examples import examples
 from tests.hostile.json_values import DEEP, LONG, TEXTS, VALUES, damaged, nearly
 
 from steersman import config
+from steersman.base.redaction import HIDDEN_DATA
 from steersman.config import ConfigError, SchedulerConfiguration, dump_public_yaml, dump_yaml, load, public_document
-from steersman.redaction import HIDDEN_DATA
 
 HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 PLUGIN_SETS = nearly(["enabled", "disabled"], st.lists(nearly(["name", "weight"]), max_size=2))

@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from tests.equivalence.examples import examples
 from tests.extenders.server import serve, world
 from tests.hostile.json_values import DEEP, LONG, TEXTS, VALUES, damaged, nearly
 
-from steersman.client.extenders import priorities
 from steersman.config import Extender
 from steersman.framework.extender import ExtenderError
 from steersman.framework.ports import REASON_ERROR
+from steersman.kube.client.extenders import priorities
 from steersman.testing import make_pod
 
 NODES = st.lists(st.sampled_from(["n1", "n2", "nowhere", ""]), max_size=3)

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from tests.equivalence.examples import examples
 from tests.hostile.json_values import DEEP, LONG, TEXTS, VALUES, damaged
 
-from steersman.client import ClusterChoice, Connection, connect, http_transport
-from steersman.client.auth.credentials import is_header_value
-from steersman.errors import InputError, SteersmanError
+from steersman.base.errors import InputError, SteersmanError
+from steersman.kube.client import ClusterChoice, Connection, connect, http_transport
+from steersman.kube.client.auth.credentials import is_header_value
 
 NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 BROKEN_TEXTS = st.one_of(

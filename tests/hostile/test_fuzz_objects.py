@@ -12,8 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, NamedTuple
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from tests.client.following import a_moment, running
 from tests.client.serving import run
 from tests.equivalence.examples import examples
@@ -22,13 +21,14 @@ from tests.hostile.watched_documents import texts
 
 from steersman import api
 from steersman.api import codec
-from steersman.assembly import Scheduler, SchedulerOptions
-from steersman.client import Dispatcher, EventRecorder, Informers, Timing, paths
-from steersman.client.set_aside import Unreadable
-from steersman.clock import ManualClock
+from steersman.base.clock import ManualClock
+from steersman.base.internal_errors import InternalErrors
+from steersman.base.rng import SeededRng
+from steersman.base.timing import Timing
 from steersman.framework.watching import WATCHED_KINDS
-from steersman.internal_errors import InternalErrors
-from steersman.rng import SeededRng
+from steersman.kube.client import Dispatcher, EventRecorder, Informers, paths
+from steersman.kube.client.invalid_objects import Unreadable
+from steersman.scheduler.assembly import Scheduler, SchedulerOptions
 from steersman.testing import make_node, make_pod
 
 LISTED: Final = "listed"
@@ -126,7 +126,7 @@ class FuzzedScheduler:
         assert not self.errors.counts
         self.scheduler.cache.validate_state()
         self.scheduler.queue.validate_state()
-        aside = {(one.kind, one.identity.key): one.reason for one in self.informers.set_aside.objects()}
+        aside = {(one.kind, one.identity.key): one.reason for one in self.informers.invalid_objects.objects()}
         for reason in aside.values():
             assert ": " in reason or reason == NOT_UTF_8, reason
             assert "internal error" not in reason

@@ -43,7 +43,7 @@ class Broken(PreBindPlugin):
 
 BROKEN_INGEST: Final = '''
 from steersman.framework import ScorePlugin
-from steersman.state.node_table import NodeTable
+from steersman.scheduler.state.node_table import NodeTable
 
 class Broken(ScorePlugin):
     """A programming error in the middle of a change of the columns."""
@@ -60,7 +60,7 @@ def breaking(name, is_broken):
             raise KeyError("columns are torn")
     setattr(NodeTable, name, call)
 
-breaking("_charge", lambda pod, row, sign: "broken" in pod.labels and sign > 0)
+breaking("_apply_pod", lambda pod, row, sign: "broken" in pod.labels and sign > 0)
 breaking("_write_node", lambda row, old, node, *rest: "broken" in node.metadata.labels)
 '''
 

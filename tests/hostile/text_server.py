@@ -11,10 +11,10 @@ from collections.abc import AsyncGenerator
 from tests.client.following import until
 
 from steersman import api
-from steersman.client import paths
-from steersman.client.errors import ConnectionFailed
-from steersman.client.set_aside import Unreadable
-from steersman.client.transport import JSON, NO_QUERY, REQUEST_SECONDS, Query, Response
+from steersman.kube.client import paths
+from steersman.kube.client.errors import ConnectionFailed
+from steersman.kube.client.invalid_objects import Unreadable
+from steersman.kube.client.requests import JSON, NO_QUERY, Query, Request, Response
 
 GONE = b'{"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}'
 
@@ -64,21 +64,14 @@ class TextServer:
 
     # -- Transport ---------------------------------------------------------------------------------------------------
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        query: Query = NO_QUERY,
-        body: bytes | None = None,
-        content_type: str = JSON,
-        timeout: float = REQUEST_SECONDS,
-    ) -> Response:
-        if method == "GET":
+    async def request(self, request: Request, /) -> Response:
+        path, body = request.path, request.body
+        if request.is_read:
             items = b",".join(self.texts[path].values())
             return Response(200, b'{"metadata": {"resourceVersion": "1"}, "items": [%s]}' % items)
         if path.endswith("/binding"):
             await self._bind(path, body or b"")
-        return Response(201, body if content_type == JSON and body else b"{}")
+        return Response(201, body if request.content_type == JSON and body else b"{}")
 
     async def _bind(self, path: str, body: bytes) -> None:
         namespace, _, name = path.split("/")[-4:-1]

@@ -8,8 +8,8 @@ import pytest
 
 from steersman import api
 from steersman.config import FeatureGates
-from steersman.ingest.pod_level_resources import seen_pods
-from steersman.sim import Simulation
+from steersman.scheduler.ingest.pod_level_resources import seen_pods
+from steersman.simulation import Simulation
 from steersman.testing import make_node, make_pod
 
 RESIZE_OFF = {"InPlacePodLevelResourcesVerticalScaling": False}

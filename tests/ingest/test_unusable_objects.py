@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from steersman import api
-from steersman.assembly import Scheduler
-from steersman.errors import InputError
-from steersman.queue import SchedulingQueue
-from steersman.state.node_table import NodeTable
+from steersman.base.errors import InputError
+from steersman.scheduler.assembly import Scheduler
+from steersman.scheduler.queue import SchedulingQueue
+from steersman.scheduler.state.node_table import NodeTable
 from steersman.testing import Harness, make_node, make_pod
 
 
@@ -86,7 +86,7 @@ def test_an_object_that_cannot_be_read_is_refused_before_anything_changes(
         make_pod("pending").req(cpu="5").node("n1").obj(),
     ],
 )
-@pytest.mark.parametrize("place", ["_charge", "_write_node", "_touch_node"])
+@pytest.mark.parametrize("place", ["_apply_pod", "_write_node", "_touch_node"])
 def test_columns_that_break_off_are_as_they_were(
     scheduler: Scheduler, obj: api.Object, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

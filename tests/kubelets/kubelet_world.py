@@ -10,9 +10,9 @@ from tests.embedded.stores import START, raw
 from tests.embedded.timers import FakeTimers
 
 from steersman import api
-from steersman.clock import ManualClock
-from steersman.embedded import KubeAdmission, Pods, Store
-from steersman.kubelets import DEFAULT_POLICY, KubeletPolicy, Kubelets
+from steersman.base.clock import ManualClock
+from steersman.cluster.kubelets import DEFAULT_POLICY, KubeletPolicy, Kubelets
+from steersman.cluster.store import KubeAdmission, Pods, Store
 from steersman.testing import Builder, PodBuilder, make_node
 
 

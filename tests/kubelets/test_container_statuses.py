@@ -7,12 +7,15 @@ from itertools import pairwise
 
 import msgspec
 import pytest
+from tests.embedded.stores import START
 from tests.kubelets.kubelet_world import KubeletWorld
 
 from steersman import api
-from steersman.embedded import Pods
-from steersman.kubelets import KubeletPolicy, PodSettings
-from steersman.sim import Simulation
+from steersman.cluster.kubelets import DEFAULT_POLICY, KubeletPolicy, PodSettings, behaviour
+from steersman.cluster.kubelets.containers import waiting_records
+from steersman.cluster.kubelets.pod_sync import sync_pod
+from steersman.cluster.store import Pods
+from steersman.simulation import Simulation
 from steersman.testing import PodBuilder, make_node, make_pod
 
 NEVER = "Never"
@@ -345,3 +348,12 @@ def test_a_pod_with_guaranteed_resources_says_so() -> None:
     same = {"cpu": "1", "memory": "1Gi"}
     assert world.run(make_pod("web").container(requests=same, limits=same)).status.qos_class == "Guaranteed"
     assert world.run(make_pod("other").req(cpu="1")).status.qos_class == "Burstable"
+
+
+@pytest.mark.parametrize(("owner", "is_background"), [("ReplicaSet", True), ("DaemonSet", True), ("Job", False)])
+def test_the_deadline_of_a_pod_that_its_controller_replaces_keeps_no_simulation_going(
+    owner: str, is_background: bool
+) -> None:
+    pod = web().owner(owner, "owner").active_deadline(5).obj()
+    sync = sync_pod(pod, behaviour(DEFAULT_POLICY, pod), waiting_records(pod), START, START)
+    assert (sync.wake, sync.is_background) == (START + 5, is_background)

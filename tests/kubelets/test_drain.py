@@ -8,8 +8,8 @@ import pytest
 from tests.kubelets.kubelet_world import KubeletWorld
 
 from steersman import api
-from steersman.embedded import NotFound
-from steersman.kubelets import KubeletPolicy, NodeDrain, PodSettings, cordon, drain, uncordon
+from steersman.cluster.kubelets import KubeletPolicy, NodeDrain, PodSettings, cordon, drain, uncordon
+from steersman.cluster.store import NotFound
 from steersman.testing import PodBuilder, make_pod
 
 POLICY = KubeletPolicy(pods=PodSettings(stop_seconds=2))

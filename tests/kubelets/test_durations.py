@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.errors import InputError
-from steersman.kubelets.durations import parse_duration
+from steersman.base.errors import InputError
+from steersman.cluster.kubelets.durations import parse_duration
 
 
 @pytest.mark.parametrize(

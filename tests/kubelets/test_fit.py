@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from tests.kubelets.kubelet_world import KubeletWorld
 
-from steersman.embedded import Pods
-from steersman.kubelets import KubeletPolicy
+from steersman.cluster.kubelets import KubeletPolicy
+from steersman.cluster.store import Pods
 from steersman.testing import PodBuilder, make_node, make_pod
 
 

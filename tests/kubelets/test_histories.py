@@ -12,15 +12,14 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 from tests.kubelets.kubelet_world import KubeletWorld
 
 from steersman import api
 from steersman.api import timestamps
-from steersman.embedded import Commit, Pods
-from steersman.kubelets import KubeletPolicy, PodSettings, PolicyRule, drain
+from steersman.cluster.kubelets import KubeletPolicy, PodSettings, PolicyRule, drain
+from steersman.cluster.store import Commit, Pods
 from steersman.testing import PodBuilder, make_node, make_pod
 
 NODES = ("n1", "n2")

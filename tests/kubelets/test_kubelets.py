@@ -8,9 +8,9 @@ from tests.embedded.stores import bare_pod, clock_of, make_store, pod
 from tests.embedded.timers import FakeTimers
 
 from steersman import api
-from steersman.embedded import Pods, Store
-from steersman.errors import InputError
-from steersman.kubelets import RUN_SECONDS, KubeletPolicy, Kubelets, PodSettings
+from steersman.base.errors import InputError
+from steersman.cluster.kubelets import RUN_SECONDS, KubeletPolicy, Kubelets, PodSettings
+from steersman.cluster.store import Pods, Store
 from steersman.testing import PodBuilder, make_node, make_pod
 
 

@@ -9,10 +9,10 @@ from tests.embedded.stores import raw
 from tests.kubelets.kubelet_world import KubeletWorld
 
 from steersman import api
-from steersman.embedded import NotFound, Pods
-from steersman.embedded.heartbeats import last_heartbeat
-from steersman.errors import InputError
-from steersman.kubelets import KubeletPolicy
+from steersman.base.errors import InputError
+from steersman.cluster.kubelets import KubeletPolicy
+from steersman.cluster.store import NotFound, Pods
+from steersman.cluster.store.heartbeats import last_heartbeat
 from steersman.testing import NodeBuilder, make_node, make_pod
 
 

@@ -10,8 +10,16 @@ import pytest
 from tests.kubelets.kubelet_world import KubeletWorld
 
 from steersman import api
-from steersman.errors import InputError
-from steersman.kubelets import KubeletPolicy, PodSettings, PolicyRule, behaviour, check_annotations, load_policy
+from steersman.base.errors import InputError
+from steersman.cluster.kubelets import (
+    SANDBOX_POLICY,
+    KubeletPolicy,
+    PodSettings,
+    PolicyRule,
+    behaviour,
+    check_annotations,
+    load_policy,
+)
 from steersman.testing import PodBuilder, make_pod
 
 HEADER = {"apiVersion": "steersman.dev/v1", "kind": "KubeletPolicy"}
@@ -90,7 +98,10 @@ rules:
             {"kind": "KubeletPolicy"},
             r"is no KubeletPolicy .*write apiVersion: steersman\.dev/v1 and kind: KubeletPolicy",
         ),
-        ({**HEADER, "pods": {"runSecond": 1}}, "pods: .*unknown field `runSecond`"),
+        (
+            {**HEADER, "pods": {"runSecond": 1}},
+            r'pods\.runSecond: is not a field here \(got 1\); did you mean "runSeconds"\?',
+        ),
         ({**HEADER, "pods": {"runSeconds": "soon"}}, r"KubeletPolicy: pods\.runSeconds: is not a number of seconds"),
         ({**HEADER, "pods": {"runSeconds": "never"}}, r"pods\.runSeconds: is not a number of seconds"),
         (
@@ -100,6 +111,10 @@ rules:
         ({**HEADER, "rules": [{"pods": {"exitCodes": []}}]}, r"rules\[0\]\.pods\.exitCodes: is no list of exit codes"),
         ({**HEADER, "rebootSeconds": -1}, "rebootSeconds: is not a number of seconds"),
         ({**HEADER, "statuses": "Some"}, "statuses"),
+        (
+            {**HEADER, "rules": [{"pods": {}, "selector": {"matchLabel": {"a": "b"}}}]},
+            r'rules\[0\]\.selector\.matchLabel: is not a field here .*; did you mean "matchLabels"\?',
+        ),
         (
             {**HEADER, "rules": [{"pods": {}, "selector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}]},
             r"rules\[0\]\.selector",
@@ -151,3 +166,18 @@ def test_one_bad_pod_does_not_stop_the_others() -> None:
     assert "metadata.annotations[steersman.dev/run-seconds]: is not a number of seconds" in status.message
     assert world.events[0][0] == "InvalidAnnotation"
     assert world.run(make_pod("other")).status.phase == "Running"
+
+
+@pytest.mark.parametrize(("restart_policy", "seconds"), [("Never", 1.0), ("OnFailure", 1.0), ("Always", None)])
+def test_pods_of_a_sandbox_that_are_meant_to_end_succeed_after_a_second(
+    restart_policy: str, seconds: float | None
+) -> None:
+    pod = make_pod("web").restart_policy(restart_policy)
+    assert run_seconds(SANDBOX_POLICY, pod) == seconds
+    assert run_seconds(SANDBOX_POLICY, pod.annotation("steersman.dev/run-seconds", "7")) == 7
+
+
+def test_an_unknown_restart_policy_in_a_rule_is_refused() -> None:
+    document = HEADER | {"rules": [{"restartPolicies": ["never"], "pods": {"runSeconds": 1}}]}
+    with pytest.raises(InputError, match=r"rules\[0\].restartPolicies.*Always, OnFailure, Never"):
+        load_policy(document)

@@ -9,11 +9,17 @@ from tests.client.api_server import SERVED_KINDS, ApiServer
 from tests.client.serving import run
 
 from steersman import api
-from steersman.app import RunOptions, effective
-from steersman.client import Connection, http_transport
-from steersman.live import LiveSimulation, read_simulation
+from steersman.explain import ExplainOptions, PodExplanation, explain_pod
+from steersman.explain.live import LiveSimulation, read_simulation
+from steersman.kube.client import Connection, http_transport
+from steersman.run.app import RunOptions, effective
+from steersman.scheduler.assembly import SchedulerOptions
 from steersman.testing import make_node
-from steersman.why import Asked, PodExplanation, explain_pod
+
+
+def scheduler_options(options: RunOptions) -> SchedulerOptions:
+    settings = effective(options)
+    return SchedulerOptions(settings.configuration, settings.gates, settings.registry)
 
 
 def explained(
@@ -28,13 +34,16 @@ def explained(
 
     async def scenario() -> LiveSimulation:
         async with server.serving() as address, http_transport(Connection(address)) as transport:
-            settings = effective(options or RunOptions())
-            return await read_simulation(transport, settings, address, [f"{namespace}/{pod}"])
+            return await read_simulation(
+                transport, scheduler_options(options or RunOptions()), address, [f"{namespace}/{pod}"]
+            )
 
-    simulation, notes = run(scenario())
+    simulation, notes, phases, others = run(scenario())
     assert {request.split()[0] for request in server.requests} == {"GET"}
-    asked = Asked(loaded=simulation if fixes else None, is_live=True, notes=notes)
+    loaded = simulation if fixes else None
+    asked = ExplainOptions(loaded=loaded, is_live=True, notes=notes, phases=phases, other_schedulers=others)
     with simulation:
+        simulation.prepare_forks(f"{namespace}/{pod}")
         return explain_pod(simulation, f"{namespace}/{pod}", asked)
 
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from tests.client.api_server import ApiServer
 from tests.client.serving import run
-from tests.live.asking import cluster, explained
+from tests.live.asking import cluster, explained, scheduler_options
 
 from steersman import api
-from steersman.app import RunOptions, effective
-from steersman.client import Connection, http_transport
-from steersman.errors import SteersmanError
-from steersman.explain import CauseCode
-from steersman.live import LiveError, read_simulation
+from steersman.base.errors import SteersmanError
+from steersman.explain import PodState
+from steersman.explain.live import LiveError, read_simulation
+from steersman.kube.client import Connection, http_transport
+from steersman.run.app import RunOptions
+from steersman.scheduler.diagnosis import CauseCode
 from steersman.testing import make_pod
-from steersman.why import PodState
 
 
 def refusal(server: ApiServer, pod: str, namespace: str = "default") -> str:
@@ -32,10 +32,10 @@ def test_a_pod_that_another_scheduler_has_tried_is_explained_and_mended_as_one_o
     server.store.create(tried.condition("PodScheduled", "False", reason="Unschedulable").obj())
     answer = explained(server, "web", fixes=True)
     assert answer.notes == (
-        "the configuration of scheduler night-shift is not known: that of default-scheduler is taken for it; "
-        "--config gives another",
+        "the configuration of scheduler night-shift is unknown: the configuration of default-scheduler is used instead; "
+        "--config gives another one",
     )
-    assert answer.cause.sentence == "Needs 9 cpu on one node; 2 nodes are too small, with 4 at most."
+    assert answer.cause.sentence == "The pod needs 9 cpu on one node; 2 nodes are too small, with at most 4."
     assert [fix.kind for fix in answer.fixes or ()] == ["LowerRequests", "AddNode"]
     assert answer.when is not None
     assert answer.when.queue is not None
@@ -47,8 +47,8 @@ def test_a_pod_that_its_scheduler_has_not_tried_may_have_none() -> None:
     answer = explained(server, "web", fixes=True)
     assert (answer.state, answer.cause.code) == (PodState.PENDING, CauseCode.NO_PROFILE)
     assert answer.cause.sentence == (
-        "No scheduler has tried it: it is for night-shift, which may not be running. "
-        "By profile default-scheduler: fits on 2 nodes of 2."
+        "No scheduler has tried the pod: it belongs to night-shift, which may not be running. "
+        "With profile default-scheduler: the pod fits on 2 of 2 nodes."
     )
     assert [fix.kind for fix in answer.fixes or ()] == ["SetSchedulerName"]
 
@@ -58,7 +58,7 @@ def test_a_pod_of_another_scheduler_is_looked_at_with_the_default_profile() -> N
     server.store.create(make_pod("web").scheduler("night-shift").obj())
     answer = explained(server, "web")
     (note,) = answer.notes
-    assert note.startswith("scheduler night-shift is to place this pod")
+    assert note.startswith("the pod belongs to scheduler night-shift")
     assert (answer.scheduler_name, answer.explanation.profile) == ("night-shift", "default-scheduler")
     assert answer.explanation.node
 
@@ -68,7 +68,7 @@ def test_missing_api_groups_are_tolerated_and_named() -> None:
     server.faults.missing |= {api.ResourceClaim, api.ResourceSlice}
     server.store.create(make_pod("web").obj())
     assert explained(server, "web").notes == (
-        "the API server does not have resourceslices.resource.k8s.io, resourceclaims.resource.k8s.io; none are assumed",
+        "the API server does not know resourceslices.resource.k8s.io, resourceclaims.resource.k8s.io; none are assumed",
     )
 
 
@@ -92,13 +92,13 @@ def test_plugins_and_configuration_of_ones_own_are_asked(tmp_path: Path) -> None
     server.store.create(make_pod("web").obj())
     answer = explained(server, "web", options=RunOptions(plugin_files=(str(plugin),)))
     assert answer.explanation.of("n0").verdicts[0].plugin == "Never"
-    assert [waker.plugin for waker in answer.wakers] == ["Never"]
+    assert [waker.plugin for waker in answer.requeue_events] == ["Never"]
 
 
 def test_a_name_that_exists_in_another_namespace_is_pointed_out() -> None:
     server = cluster()
     server.store.create(make_pod("web").namespace("shop").obj())
-    assert refusal(server, "web") == "there is no pod web in namespace default, but there is one in shop: use -n shop"
+    assert refusal(server, "web") == "there is no pod web in namespace default, but in shop: use -n shop"
 
 
 def test_similar_names_are_pointed_out() -> None:
@@ -110,13 +110,13 @@ def test_similar_names_are_pointed_out() -> None:
 def test_an_empty_namespace_is_answered_with_those_that_are_not() -> None:
     server = cluster()
     server.store.create(make_pod("web").namespace("shop").obj())
-    assert refusal(server, "db", "shpo").endswith("nor any other; namespaces with pods: shop")
+    assert refusal(server, "db", "shpo").endswith("which has no pods; namespaces with pods: shop")
 
 
 def test_a_pod_that_has_ended_is_no_longer_scheduled() -> None:
     server = cluster()
     server.store.create(make_pod("job").node("n0").phase("Succeeded").obj())
-    assert refusal(server, "job") == "pod default/job has ended (Succeeded): there is nothing to schedule"
+    assert refusal(server, "job") == "pod default/job has finished (Succeeded): there is nothing to schedule"
 
 
 def test_a_right_that_is_missing_is_named() -> None:
@@ -139,7 +139,7 @@ def test_a_server_that_cannot_be_reached_is_named() -> None:
             pass
         async with http_transport(Connection(address)) as transport:
             with pytest.raises(LiveError, match=f"cannot reach the API server at {address}"):
-                await read_simulation(transport, effective(RunOptions()), address, ["default/web"])
+                await read_simulation(transport, scheduler_options(RunOptions()), address, ["default/web"])
 
     run(scenario())
 

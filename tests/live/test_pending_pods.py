@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.client.api_server import SERVED_KINDS
 from tests.live.asking import cluster, explained
 
 from steersman import api
-from steersman.app import RunOptions
-from steersman.explain import Outcome
-from steersman.testing import make_disruption_budget, make_node, make_pod
+from steersman.run.app import RunOptions
+from steersman.scheduler.diagnosis import Outcome
+from steersman.testing import make_claim, make_disruption_budget, make_node, make_pod
 
 
 def test_a_pod_that_fits_is_told_where_it_would_go() -> None:
@@ -20,9 +21,9 @@ def test_a_pod_that_fits_is_told_where_it_would_go() -> None:
     server.store.create(make_pod("web").req(cpu="1").obj())
     answer = explained(server, "web")
     assert answer.explanation.node == "n1"
-    assert answer.summary == "fits now: n1 is a node where it would go; no scheduler has told of an attempt yet"
+    assert answer.summary == "fits now: the scheduler would choose n1; no scheduler has reported an attempt yet"
     assert "would go to n1, the best score" in answer.text()
-    assert answer.wakers == ()
+    assert answer.requeue_events == ()
 
 
 def test_a_pod_that_fits_nowhere_has_the_message_of_a_scheduler_and_every_node() -> None:
@@ -42,11 +43,11 @@ def test_it_says_which_events_would_have_the_pod_tried_again() -> None:
     server = cluster()
     server.store.create(make_pod("large").req(cpu="32").obj())
     answer = explained(server, "large")
-    (waker,) = answer.wakers
+    (waker,) = answer.requeue_events
     assert waker.plugin == "NodeResourcesFit"
     assert "a node is added" in " ".join(waker.events)
     assert "a pod is deleted" in " ".join(waker.events)
-    assert "NodeResourcesFit: " in answer.text().rpartition("What would have it tried again:")[2]
+    assert "NodeResourcesFit: " in answer.text().rpartition("Events that lead to another attempt:")[2]
 
 
 def test_preemption_is_foreseen_and_nobody_is_evicted() -> None:
@@ -68,7 +69,7 @@ def test_a_gated_pod_is_held_back_and_still_compared_with_all_nodes() -> None:
     server.store.create(make_pod("later").req(cpu="1").gate("example.com/wait").obj())
     answer = explained(server, "later")
     assert answer.summary.startswith("held back by SchedulingGates: ")
-    assert [waker.plugin for waker in answer.wakers] == ["SchedulingGates"]
+    assert [waker.plugin for waker in answer.requeue_events] == ["SchedulingGates"]
     assert answer.explanation.node
 
 
@@ -131,3 +132,54 @@ def test_a_plugin_reads_the_cluster_by_itself(tmp_path: Path) -> None:
     server.store.create(make_pod("web").obj())
     answer = explained(server, "web", options=RunOptions(plugin_files=(str(plugin),)))
     assert "2 there are 1 deployments" in answer.explanation.message
+
+
+@pytest.mark.parametrize("class_name", ["nope", ""])
+def test_a_storage_class_that_the_cluster_lacks_is_not_assumed(class_name: str) -> None:
+    server = cluster()
+    claim = make_claim("data").asks("1Gi")
+    server.store.create((claim.storage_class(class_name) if class_name else claim).obj())
+    server.store.create(make_pod("web").pvc("data").obj())
+    answer = explained(server, "web", fixes=True)
+    assert answer.explanation.outcome is Outcome.UNSCHEDULABLE
+    assert "unbound immediate PersistentVolumeClaims" in answer.explanation.message
+    assert not any("assumed" in note for note in answer.notes)
+
+
+def test_pods_of_other_schedulers_wait_in_queues_of_their_own() -> None:
+    server = cluster()
+    tried = {"reason": "Unschedulable", "message": "0/2 nodes are available"}
+    for name, scheduler in (("a", "other"), ("b", "other"), ("web", "default-scheduler")):
+        pod = make_pod(name).req(cpu="32").scheduler(scheduler).condition("PodScheduled", "False", **tried)
+        server.store.create(pod.obj())
+    when = explained(server, "web").when
+    assert when is not None
+    assert when.queue is not None
+    assert (when.queue.position, when.queue.waiting, when.queue.ahead) == (1, 1, ())
+
+
+def test_a_scheduler_that_does_not_try_a_pod_which_fits_is_called_silent() -> None:
+    server = cluster()
+    server.store.create(make_pod("web").req(cpu="1").created("2025-12-31T00:00:00Z").obj())
+    assert "scheduler default-scheduler may not be running" in explained(server, "web").summary
+
+
+def test_the_owner_of_a_scheduling_gate_is_named_and_no_command_lifts_it() -> None:
+    server = cluster()
+    server.store.create(make_pod("web").req(cpu="32").gate("kueue.x-k8s.io/admission").obj())
+    answer = explained(server, "web", fixes=True)
+    assert "Kueue sets and lifts the scheduling gate kueue.x-k8s.io/admission." in answer.cause.sentence
+    assert answer.fixes
+    for fix in answer.fixes:
+        assert "have Kueue lift the scheduling gate" in fix.summary
+        assert not any("schedulingGates" in command for command in fix.commands)
+
+
+def test_a_pod_that_only_its_gate_holds_back_has_no_command_at_all() -> None:
+    server = cluster()
+    server.store.create(make_pod("web").req(cpu="1").gate("example.com/quota").obj())
+    (fix,) = explained(server, "web", fixes=True).fixes or ()
+    assert (
+        fix.summary == "Have the controller of example.com lift the scheduling gate example.com/quota: it goes to n1."
+    )
+    assert fix.commands == ()

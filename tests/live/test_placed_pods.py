@@ -29,15 +29,15 @@ def test_a_node_that_others_have_overtaken_is_told_by_how_much() -> None:
     server.store.create(make_pod("busy").req(cpu="3").node("n0").phase("Running").obj())
     answer = explained(server, "web")
     best, own = answer.explanation.of("n1").total, answer.explanation.of("n0").total
-    assert answer.summary == f"n0 would lose now: its score is {own}, that of n1 is {best}"
-    assert answer.wakers == ()
+    assert answer.summary == f"n0 would not be chosen now: its score is {own}, and n1 has {best}"
+    assert answer.requeue_events == ()
 
 
 def test_a_node_that_would_win_again() -> None:
     server = cluster(nodes=2)
     server.store.create(make_pod("web").req(cpu="1").node("n0").phase("Running").obj())
     server.store.create(make_pod("busy").req(cpu="3").node("n1").phase("Running").obj())
-    assert explained(server, "web").summary.startswith("n0 would win again, with a score of ")
+    assert explained(server, "web").summary.startswith("n0 would be chosen again, with a score of ")
 
 
 def test_a_node_that_does_not_fit_any_more() -> None:
@@ -51,4 +51,12 @@ def test_a_node_that_does_not_fit_any_more() -> None:
 def test_a_node_that_is_gone() -> None:
     server = cluster(nodes=1)
     server.store.create(make_pod("web").req(cpu="1").node("vanished").phase("Running").obj())
-    assert explained(server, "web").summary == "vanished is gone"
+    assert explained(server, "web").summary == "vanished no longer exists"
+
+
+def test_the_phase_is_that_of_the_api_server_also_of_a_pod_that_no_kubelet_has_started() -> None:
+    server = cluster(nodes=1)
+    server.store.create(make_pod("bound").req(cpu="1").node("n0").phase("Pending").obj())
+    server.store.create(make_pod("started").req(cpu="1").node("n0").phase("Running").obj())
+    assert explained(server, "bound").phase == "Pending"
+    assert explained(server, "started").phase == "Running"

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from tests.cli.commands import refused
 
-from steersman.errors import InputError
-from steersman.mcp.bounded import bounded_json
-from steersman.mcp.command import ServerSettings, ToolAnswer, answer
-from steersman.mcp.tools import TOOLS
+from steersman.base.errors import InputError
+from steersman.cli.mcp_server.bounded import bounded_json
+from steersman.cli.mcp_server.command import ServerSettings, ToolAnswer, answer
+from steersman.cli.mcp_server.tools import TOOLS
 
 CLUSTER = """
 apiVersion: v1
@@ -52,7 +52,7 @@ POD = """
 apiVersion: v1
 kind: Pod
 metadata: {name: web}
-spec: {containers: [{name: web, resources: {requests: {cpu: "1"}}}]}
+spec: {containers: [{name: web, image: app, resources: {requests: {cpu: "1"}}}]}
 """
 
 
@@ -120,5 +120,5 @@ def test_answers_are_cut_where_they_are_long_and_say_so() -> None:
 def test_without_the_package_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("mcp", "mcp_types", "mcp.server"):
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "steersman.mcp.server", raising=False)
+    monkeypatch.delitem(sys.modules, "steersman.cli.mcp_server.server", raising=False)
     assert "pip install 'steersman[mcp]'" in refused("mcp")

@@ -9,10 +9,10 @@ from typing import Any
 import click
 import pytest
 
+from steersman.base.errors import InputError
 from steersman.cli import main
-from steersman.errors import InputError
-from steersman.mcp.command import ServerSettings, check_path, command_line
-from steersman.mcp.tools import TOOLS
+from steersman.cli.mcp_server.command import ServerSettings, check_path, command_line
+from steersman.cli.mcp_server.tools import TOOLS
 
 LIVE = ServerSettings(roots=(Path("/data"),), kubeconfig="/home/kubeconfig", context="prod")
 WRITES = ("--report", "--record", "--nodes-file", "--plugin", "--kubelet-policy", "--extenders")

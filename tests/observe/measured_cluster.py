@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from steersman import api, config
-from steersman.assembly import Scheduler, SchedulerOptions, default_registry
-from steersman.assembly.registry import with_enabled
-from steersman.clock import ManualClock
-from steersman.cycle.decision import Decision
-from steersman.embedded import Store, feed
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
+from steersman.cluster.store import Store, feed
 from steersman.framework.plugin import Plugin
-from steersman.observe import AttemptMetrics, Exposition, Metrics
-from steersman.rng import SeededRng
-from steersman.sim.tasks import Tasks
-from steersman.sim.writer import EmbeddedWriter
+from steersman.kube.observe import AttemptMetrics, Exposition, Metrics
+from steersman.scheduler.assembly import Scheduler, SchedulerOptions, default_registry
+from steersman.scheduler.assembly.registry import with_enabled
+from steersman.scheduler.cycle.decision import Decision
+from steersman.simulation.virtual_time.tasks import Tasks
+from steersman.simulation.virtual_time.writer import EmbeddedWriter
 from steersman.testing import make_node, make_pod
 
 START = 1_000_000.0
@@ -24,7 +24,8 @@ START = 1_000_000.0
 class MeasuredCluster:
     """One node, `n1`, with four cores."""
 
-    def __init__(self, plugins: Iterable[type[Plugin]] = ()) -> None:
+    def __init__(self, plugins: Iterable[type[Plugin]] = (), chance: Callable[[], float] = lambda: 0.0) -> None:
+        """`chance` decides which cycles are sampled: all of them."""
         self.clock = ManualClock(START)
         self.store = Store(self.clock)
         self.tasks = Tasks(self.clock)
@@ -33,11 +34,12 @@ class MeasuredCluster:
         for plugin in chosen:
             registry.add(plugin.name, plugin, "test")
         enabled = with_enabled(config.default_configuration(), [plugin.name for plugin in chosen])
-        self.measuring = AttemptMetrics(self.metrics, self.clock)
+        self.measuring = AttemptMetrics(self.metrics, self.clock, chance)
         options = SchedulerOptions(configuration=enabled, registry=registry, instruments=self.measuring)
         writer = EmbeddedWriter(self.store, self.clock)
         self.scheduler = Scheduler(self.clock, SeededRng(1), writer, self.tasks.spawn, options)
-        self.exposition = Exposition(self.metrics, self.measuring, self.scheduler)
+        self.is_leading = True
+        self.exposition = Exposition(self.metrics, self.measuring, self.scheduler, is_leading=lambda: self.is_leading)
         feed(self.store, self.scheduler.ingest)
         self.store.create(make_node("n1").capacity(cpu="4", memory="8Gi", pods=20).obj())
 

@@ -11,7 +11,16 @@ from prometheus_client.registry import Collector
 
 from steersman import api
 from steersman.api import quantity
-from steersman.observe.pod_resources import LIMIT, LIMIT_TEXT, REQUEST, REQUEST_TEXT, is_shown, limits, requests, unit
+from steersman.kube.observe.pod_resources import (
+    LIMIT,
+    LIMIT_TEXT,
+    REQUEST,
+    REQUEST_TEXT,
+    is_shown,
+    limits,
+    requests,
+    unit,
+)
 
 LABELS = ("namespace", "pod", "node", "scheduler", "priority", "resource", "unit")
 

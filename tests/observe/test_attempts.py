@@ -6,19 +6,19 @@ from __future__ import annotations
 from tests.observe.measured_cluster import MeasuredCluster
 
 from steersman import api
-from steersman.assembly import Scheduler, SchedulerOptions
-from steersman.clock import ManualClock
-from steersman.cycle.decision import Failed, Scheduled, Unschedulable
-from steersman.embedded import Store, feed
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
+from steersman.cluster.store import Store, feed
 from steersman.framework import ReservePlugin, Status
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import error
-from steersman.observe import AttemptMetrics, Metrics
-from steersman.observe.attempt_metrics import attempts_label
-from steersman.rng import SeededRng
-from steersman.sim.tasks import Tasks
-from steersman.sim.writer import EmbeddedWriter
+from steersman.kube.observe import AttemptMetrics, Metrics
+from steersman.kube.observe.attempt_metrics import attempts_label
+from steersman.scheduler.assembly import Scheduler, SchedulerOptions
+from steersman.scheduler.cycle.decision import Failed, Scheduled, Unschedulable
+from steersman.simulation.virtual_time.tasks import Tasks
+from steersman.simulation.virtual_time.writer import EmbeddedWriter
 from steersman.testing import make_node, make_pod
 
 PROFILE = "default-scheduler"

@@ -9,8 +9,8 @@ import pytest
 from tests.observe.measured_cluster import MeasuredCluster
 
 from steersman import api
-from steersman.observe import CacheComparison, Mismatch, beliefs
-from steersman.observe.debugger import difference
+from steersman.kube.observe import CacheComparison, Mismatch, beliefs
+from steersman.kube.observe.debugger import difference
 from steersman.testing import make_node, make_pod
 
 

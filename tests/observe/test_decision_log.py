@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from tests.observe.measured_cluster import START, MeasuredCluster
 
-from steersman.explain import Outcome
-from steersman.observe import DecisionLog
+from steersman.kube.observe import DecisionLog
+from steersman.scheduler.diagnosis import Outcome
 from steersman.testing import make_node, make_pod
 
 

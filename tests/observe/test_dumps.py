@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from tests.observe.measured_cluster import MeasuredCluster
 
 from steersman import api
-from steersman.observe import cache_text, in_slices, queue_text
+from steersman.kube.observe import cache_text, in_slices, queue_text
 from steersman.testing import make_node
 
 

@@ -32,3 +32,19 @@ def test_bucket_bounds_are_written_as_upstream_writes_them(cluster: MeasuredClus
 
 def test_there_are_no_series_of_creation_times(cluster: MeasuredCluster) -> None:
     assert "_created" not in cluster.text()
+
+
+def test_whole_bucket_bounds_have_no_fraction(cluster: MeasuredCluster) -> None:
+    text = cluster.text()
+    assert 'scheduler_pod_scheduling_attempts_bucket{le="1"}' in text
+    assert '.0"}' not in text
+
+
+def test_help_begins_with_the_stability_of_upstreams_metrics(cluster: MeasuredCluster) -> None:
+    helps = dict(
+        line.removeprefix("# HELP ").split(" ", 1) for line in cluster.text().splitlines() if line.startswith("# HELP ")
+    )
+    assert helps["scheduler_schedule_attempts_total"].startswith("[STABLE] ")
+    assert helps["scheduler_plugin_evaluation_total"].startswith("[BETA] ")
+    assert helps["scheduler_cache_size"].startswith("[ALPHA] ")
+    assert not helps["steersman_recording"].startswith("[")

@@ -7,13 +7,13 @@ import msgspec
 from tests.observe.measured_cluster import MeasuredCluster
 
 from steersman import api
-from steersman.observe import HandledEvents
-from steersman.observe.handled_events import labels
+from steersman.kube.observe import HandledEvents
 from steersman.testing import make_claim, make_namespace, make_node, make_pod
 
 
 def handled(cluster: MeasuredCluster, old: api.Object | None, new: api.Object | None) -> list[str]:
-    return list(labels(HandledEvents(cluster.scheduler).between(old, new), old, new))
+    handled = HandledEvents(cluster.scheduler)
+    return list(handled.labels(handled.between(old, new), old, new))
 
 
 def version(pod: api.Pod, number: int) -> api.Pod:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from steersman.observe import LogFormat, set_up
-from steersman.observe.logs import ROOT, SILENCE
+from steersman.kube.observe import LogFormat, set_up
+from steersman.kube.observe.logs import ROOT, SILENCE
 
 
 @pytest.fixture(autouse=True)

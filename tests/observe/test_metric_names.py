@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 
 from steersman.config import FeatureGates
-from steersman.observe import Metrics
-from steersman.observe.metrics import exponential
-from steersman.observe.series import Children
+from steersman.kube.observe import Metrics
+from steersman.kube.observe.metrics import exponential
+from steersman.kube.observe.series import Children
 
 UPSTREAM_LABELS = {
     "scheduler_schedule_attempts": ("result", "profile"),
@@ -46,6 +46,7 @@ UPSTREAM_LABELS = {
     ),
     "scheduler_cache_size": ("type",),
     "leader_election_master_status": ("name",),
+    "apiserver_client_certificate_expiration_seconds": (),
 }
 """Counters without the `_total` that Prometheus' client adds."""
 

@@ -4,17 +4,27 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 
 import pytest
 from tests.observe.measured_cluster import MeasuredCluster
 
-from steersman.framework import Code, PermitPlugin, PermitResult, PreBindPlugin, Status
+from steersman.framework import (
+    Code,
+    FilterPlugin,
+    PermitPlugin,
+    PermitResult,
+    PreBindPlugin,
+    ScorePlugin,
+    Status,
+)
 from steersman.framework.cycle_state import CycleState
+from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import unschedulable
-from steersman.observe import plugin_metrics
-from steersman.observe.attempt_metrics import SAMPLE_EVERY
-from steersman.observe.plugin_metrics import status_label
+from steersman.kube.observe import plugin_metrics
+from steersman.kube.observe.attempt_metrics import SAMPLED_SHARE
+from steersman.kube.observe.plugin_metrics import status_label
 from steersman.testing import is_in, make_node, make_pod
 
 PROFILE = "default-scheduler"
@@ -167,20 +177,131 @@ def test_a_refusal_shows_in_the_status() -> None:
     assert cluster.value("schedule_attempts_total", result="unschedulable", profile=PROFILE) == 1
 
 
-def test_a_tenth_of_the_calls_is_recorded() -> None:
-    cluster = MeasuredCluster([Refusing])
-    for number in range(2 * SAMPLE_EVERY):
+def test_plugins_are_timed_in_the_cycles_whose_draw_is_below_a_tenth() -> None:
+    draws = {"latest": 0.0}
+    cluster = MeasuredCluster([Refusing], lambda: draws["latest"])
+    for number, draw in enumerate((0.0, SAMPLED_SHARE - 0.01, SAMPLED_SHARE, 0.99)):
+        draws["latest"] = draw
         cluster.add_pod(f"web-{number}")
         cluster.scheduler.schedule_one()
     assert cluster.value(PLUGINS, plugin="Refusing", extension_point="Permit", status="Unschedulable") == 2
 
 
-def test_filter_and_score_are_timed_as_phases(cluster: MeasuredCluster) -> None:
-    cluster.add_pod("web")
-    cluster.add_pod("big", cpu="9")
+def points(cluster: MeasuredCluster) -> dict[tuple[str, str], int]:
+    """Return the observations by extension point and status."""
+    cluster.exposition.refresh()
+    return {
+        (point, status): sum(series.counts)
+        for (point, status, _), series in cluster.metrics.point_seconds.items()
+        if any(series.counts)
+    }
+
+
+def test_a_bound_pod_is_counted_at_every_extension_point_that_it_passes(cluster: MeasuredCluster) -> None:
+    cluster.store.create(make_node("n2").capacity(cpu="4", memory="8Gi", pods=20).obj())
+    for name in ("web-0", "web-1", "web-2"):
+        cluster.add_pod(name)
     cluster.run()
-    assert cluster.value(POINTS, extension_point="Filter", status="Success", profile=PROFILE) == 2
-    assert cluster.value(POINTS, extension_point="Score", status="Success", profile=PROFILE) == 1
+    passed = ("Sign", "PreEnqueue", "PreFilter", "Filter", "PreScore", "Score")
+    bound = ("Reserve", "Permit", "PreBind", "Bind", "PostBind")
+    expected = {(point, "Success"): 3 for point in (*passed, *bound)} | {("PreBindPreFlight", "Skip"): 3}
+    assert points(cluster) == expected
+    assert points(cluster) == expected, "a second scrape adds nothing"
+
+
+def test_nothing_is_scored_where_one_node_fits(cluster: MeasuredCluster) -> None:
+    cluster.add_pod("web")
+    cluster.run()
+    assert not {"PreScore", "Score"} & {point for point, _ in points(cluster)}
+
+
+def test_a_pod_that_pre_filter_refuses_is_not_filtered(cluster: MeasuredCluster) -> None:
+    cluster.store.create(make_pod("stateful").pvc("missing").obj())
+    cluster.run()
+    found = points(cluster)
+    assert found["PreFilter", "UnschedulableAndUnresolvable"] == 1
+    assert not any(point == "Filter" for point, _ in found)
+
+
+def test_a_pod_that_is_refused_late_has_passed_the_points_before() -> None:
+    cluster = MeasuredCluster([Refusing])
+    cluster.add_pod("web")
+    cluster.scheduler.schedule_one()
+    found = points(cluster)
+    assert found["Reserve", "Success"] == found["Permit", "Unschedulable"] == found["Unreserve", "Success"] == 1
+    assert not any(point in ("PreBind", "Bind", "PostBind") for point, _ in found)
+
+
+class Heavy(FilterPlugin, ScorePlugin):
+    """A plugin without a vector form, asked node by node."""
+
+    name = "Heavy"
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        return unschedulable("not here") if node.name == "n3" else None
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        return 1
+
+
+class Broken(FilterPlugin):
+    name = "Broken"
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        raise ValueError("cannot read the node")
+
+
+def test_a_filter_that_breaks_is_counted_as_an_error() -> None:
+    cluster = MeasuredCluster([Broken])
+    cluster.add_pod("web")
+    cluster.scheduler.schedule_one()
+    found = points(cluster)
+    assert found["PreFilter", "Success"] == found["Filter", "Error"] == 1
+
+
+def executions(cluster: MeasuredCluster, point: str) -> dict[str, int]:
+    """Return the timed executions by plugin."""
+    found: Counter[str] = Counter()
+    for (plugin, at, _), series in cluster.metrics.plugin_seconds.items():
+        if at == point:
+            found[plugin] += sum(series.counts)
+    return dict(found)
+
+
+def test_vector_evaluation_attributes_its_time_to_plugins() -> None:
+    cluster = MeasuredCluster()
+    cluster.store.create(make_node("n2").capacity(cpu="4", memory="8Gi", pods=20).obj())
+    cluster.store.create(
+        make_pod("web")
+        .req(cpu="1")
+        .label("app", "web")
+        .spread("zone", when="ScheduleAnyway", selector={"app": "web"})
+        .obj()
+    )
+    cluster.run()
+    assert executions(cluster, "PreFilter")["NodeResourcesFit"] == 1
+    assert executions(cluster, "Filter")["NodeResourcesFit"] == executions(cluster, "Filter")["TaintToleration"] == 1
+    assert executions(cluster, "Score")["NodeResourcesBalancedAllocation"] == 1
+    assert executions(cluster, "Score")["PodTopologySpread"] == 1
+    assert executions(cluster, "PreEnqueue")["SchedulingGates"] == 1
+
+
+def test_plugins_without_a_vector_form_are_timed_node_by_node() -> None:
+    cluster = MeasuredCluster([Heavy])
+    for name in ("n2", "n3"):
+        cluster.store.create(make_node(name).capacity(cpu="4", memory="8Gi", pods=20).obj())
+    cluster.add_pod("web")
+    cluster.run()
+    assert executions(cluster, "Filter")["Heavy"] == 3
+    assert cluster.value(PLUGINS, plugin="Heavy", extension_point="Filter", status="Unschedulable") == 1
+    assert executions(cluster, "Score")["Heavy"] == 2
+
+
+def test_a_cycle_that_is_not_sampled_times_no_plugin() -> None:
+    cluster = MeasuredCluster([Heavy], chance=lambda: 0.5)
+    cluster.add_pod("web")
+    cluster.run()
+    assert not cluster.metrics.plugin_seconds
 
 
 def test_answers_of_every_form_have_a_status() -> None:

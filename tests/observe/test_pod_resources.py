@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.observe.pod_resources_twin import pod_resources_twin
 
 from steersman import api
-from steersman.observe import pod_resources
-from steersman.observe.pod_resources import limits, unit
+from steersman.kube.observe import pod_resources
+from steersman.kube.observe.pod_resources import limits, unit
 from steersman.testing import make_pod
 
 

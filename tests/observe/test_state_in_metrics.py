@@ -6,7 +6,7 @@ from __future__ import annotations
 from tests.observe.measured_cluster import MeasuredCluster
 
 from steersman import api
-from steersman.observe import TimedIngest
+from steersman.kube.observe import TimedIngest
 from steersman.testing import make_node, make_pod
 from steersman.testing.pods import PodBuilder
 
@@ -22,6 +22,20 @@ def test_pending_pods_are_counted_by_sub_queue(cluster: MeasuredCluster) -> None
         queue: cluster.value("pending_pods", queue=queue) for queue in ("active", "backoff", "unschedulable", "gated")
     }
     assert sizes == {"active": 1, "backoff": 0, "unschedulable": 1, "gated": 1}
+
+
+def test_a_standby_shows_no_waiting_pods_so_that_sums_are_those_of_the_leader(cluster: MeasuredCluster) -> None:
+    cluster.is_leading = False
+    cluster.add_pod("new")
+    cluster.store.create(make_pod("held").gate("wait").obj())
+    shown = [cluster.value("pending_pods", queue=queue) for queue in ("active", "backoff", "unschedulable", "gated")]
+    assert shown == [0, 0, 0, 0]
+    assert "steersman_pending_pods{" not in cluster.text()
+    assert cluster.value("queue_incoming_pods_total", queue="active", event="UnschedulablePodAdd") is None
+    cluster.is_leading = True
+    assert cluster.value("pending_pods", queue="active") == 1
+    cluster.add_pod("later")
+    assert cluster.value("queue_incoming_pods_total", queue="active", event="UnschedulablePodAdd") == 1
 
 
 def test_incoming_pods_are_counted_by_event_and_only_once(cluster: MeasuredCluster) -> None:

@@ -6,10 +6,10 @@ from __future__ import annotations
 import pytest
 from tests.observe.measured_cluster import MeasuredCluster
 
-from steersman.cycle.decision import Failed
 from steersman.framework.pod_info import PodShapes
 from steersman.framework.status import fault
-from steersman.queue import QueuedPodInfo
+from steersman.scheduler.cycle.decision import Failed
+from steersman.scheduler.queue import QueuedPodInfo
 from steersman.testing import make_pod
 
 ERRORS = "volume_scheduling_stage_error_total"

@@ -29,7 +29,7 @@ def unpacked_wheel(folder: Path) -> Path:
 
 
 class InstalledProgram(NamedTuple):
-    """A folder with the command `steersman`, and the environment in which it and Python find the wheel."""
+    """A folder with the commands `steersman` and `pytest`, and the environment in which it and Python find the wheel."""
 
     programs: Path
     environment: dict[str, str]
@@ -39,11 +39,12 @@ def installed_program(folder: Path) -> InstalledProgram:
     """What is there after `pip install`, without a second environment: dependencies are those of the tests."""
     site = unpacked_wheel(folder)
     subprocess.run([sys.executable, "-m", "compileall", "-q", str(site)], check=True)  # as pip does
-    program = folder / "bin" / "steersman"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m steersman "$@"\n')
-    program.chmod(0o755)
-    return InstalledProgram(program.parent, {"PYTHONPATH": str(site)})
+    programs = folder / "bin"
+    programs.mkdir()
+    for name in ("steersman", "pytest"):
+        (programs / name).write_text(f'#!/bin/sh\nexec {sys.executable} -P -m {name} "$@"\n')
+        (programs / name).chmod(0o755)
+    return InstalledProgram(programs, {"PYTHONPATH": str(site)})
 
 
 def environment_of(site: Path) -> dict[str, str]:

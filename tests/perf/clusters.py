@@ -9,12 +9,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from steersman import api
-from steersman.assembly import SchedulerOptions
-from steersman.perf.embedded_host import EmbeddedCluster, embedded_host
-from steersman.perf.host import Host, HostTasks
-from steersman.perf.operations import CreateNodes, Operation
-from steersman.perf.templates import Templates
-from steersman.perf.workload_executor import WorkloadExecutor
+from steersman.scheduler.assembly import SchedulerOptions
+from steersman.scheduler.host import HostTasks
+from steersman.testing.bench.embedded_host import EmbeddedCluster, embedded_host
+from steersman.testing.bench.host import Host
+from steersman.testing.bench.operations import CreateNodes, Operation
+from steersman.testing.bench.templates import Templates
+from steersman.testing.bench.workload_executor import WorkloadExecutor
 
 LONGEST_SECONDS = 60
 

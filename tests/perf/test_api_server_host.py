@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from steersman import api
-from steersman.perf.api_server_host import PodWatcher, overlaid
-from steersman.perf.templates import Draft, named
 from steersman.testing import make_pod
+from steersman.testing.bench.api_server_host import PodWatcher, overlaid
+from steersman.testing.bench.templates import Draft, named
 
 Seen = tuple[str | None, str | None]
 

@@ -10,8 +10,8 @@ from tests.perf.clusters import Stage, play
 from tests.perf.workload_texts import CREATE_NODES, outcome_of, pod, test_case, write
 
 from steersman import api
-from steersman.perf import WorkloadVerdict
-from steersman.perf.operations import (
+from steersman.testing.bench import WorkloadVerdict
+from steersman.testing.bench.operations import (
     OPERATIONS,
     AllocResourceClaims,
     CreateAny,
@@ -19,8 +19,8 @@ from steersman.perf.operations import (
     CreateResourceDriver,
     Operation,
 )
-from steersman.perf.preparation import NO_DEVICES, obstacle
-from steersman.perf.templates import Templates
+from steersman.testing.bench.preparation import NO_DEVICES, obstacle
+from steersman.testing.bench.templates import Templates
 
 pytestmark = pytest.mark.usefixtures("frozen_past")
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from steersman import api
-from steersman.perf.created_objects import HOSTNAME, MIGRATED_PLUGINS, node_drafts
-from steersman.perf.operations import CreateNodes, LabelNodes, NodeAllocatable, NodeResources, UniqueLabel
-from steersman.perf.templates import Templates
+from steersman.testing.bench.created_objects import MIGRATED_PLUGINS, node_drafts
+from steersman.testing.bench.operations import CreateNodes, LabelNodes, NodeAllocatable, NodeResources, UniqueLabel
+from steersman.testing.bench.templates import Templates
 
 TEMPLATE = """
 apiVersion: v1
@@ -28,7 +28,7 @@ def made_nodes(operation: CreateNodes) -> list[api.Node]:
 
 def test_usual_nodes_have_four_cores_and_their_name_as_a_label() -> None:
     first, second = made_nodes(CreateNodes(opcode="createNodes", count=2))
-    assert first.metadata.name == first.metadata.labels[HOSTNAME] != second.metadata.name
+    assert first.metadata.name == first.metadata.labels[api.HOSTNAME_LABEL] != second.metadata.name
     assert first.metadata.name.startswith("node-0-")
     assert first.status.allocatable == {"pods": "110", "cpu": "4", "memory": "32Gi"}
 
@@ -38,7 +38,7 @@ def test_nodes_of_a_template_are_named_after_it(tmp_path: Path) -> None:
     file.write_text(TEMPLATE)
     _, second = made_nodes(CreateNodes(opcode="createNodes", count=2, node_template_path=str(file)))
     assert second.metadata.name.startswith("worker-")
-    assert second.metadata.labels == {"rack": "r1", HOSTNAME: second.metadata.name}
+    assert second.metadata.labels == {"rack": "r1", api.HOSTNAME_LABEL: second.metadata.name}
 
 
 def test_values_of_labels_go_round() -> None:

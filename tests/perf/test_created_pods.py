@@ -8,9 +8,9 @@ from pathlib import Path
 from tests.perf.workload_texts import pod
 
 from steersman import api
-from steersman.perf.created_objects import pod_drafts
-from steersman.perf.operations import CreatePods
-from steersman.perf.templates import Templates
+from steersman.testing.bench.created_objects import pod_drafts
+from steersman.testing.bench.operations import CreatePods
+from steersman.testing.bench.templates import Templates
 
 CLAIM = "apiVersion: v1\nkind: PersistentVolumeClaim\nspec: {accessModes: [ReadOnlyMany]}\n"
 CSI_VOLUME = "apiVersion: v1\nkind: PersistentVolume\nspec: {csi: {driver: csi.example}}\n"

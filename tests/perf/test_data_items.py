@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import pytest
 from tests.perf.workload_texts import CREATE_NODES, MEASURED_PODS, outcome_of, test_case, write
 
-from steersman.errors import InputError
-from steersman.perf import write_data_items
+from steersman.base.errors import InputError
+from steersman.testing.bench import write_data_items
 
 
 class Written(NamedTuple):

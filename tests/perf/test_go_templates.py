@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.errors import InputError
-from steersman.perf.templates import rendered
+from steersman.base.errors import InputError
+from steersman.testing.bench.templates import rendered
 
 
 @pytest.mark.parametrize(

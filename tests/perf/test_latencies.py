@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.perf.host import BOUNDS, FineMetrics
-from steersman.perf.measurement import Reading, quantile
+from steersman.testing.bench.host import BOUNDS, FineMetrics
+from steersman.testing.bench.measurement import Reading, quantile
 
 ATTEMPTS = "scheduler_scheduling_attempt_duration_seconds"
 

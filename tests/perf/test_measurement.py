@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 from tests.perf.clusters import Stage, play
 
-from steersman.client.events import Event
-from steersman.errors import InputError
-from steersman.perf.operations import CreatePods, StartCollectingMetrics, StopCollectingMetrics
+from steersman.base.errors import InputError
+from steersman.kube.client.events import Event
+from steersman.testing.bench.operations import CreatePods, StartCollectingMetrics, StopCollectingMetrics
 
 pytestmark = pytest.mark.usefixtures("frozen_past")
 

@@ -10,8 +10,8 @@ from tests.perf.clusters import Stage, play
 from tests.perf.workload_texts import pod
 
 from steersman import api
-from steersman.errors import InputError
-from steersman.perf.operations import Barrier, Churn, CreateAny, CreatePods, UpdateAny
+from steersman.base.errors import InputError
+from steersman.testing.bench.operations import Barrier, Churn, CreateAny, CreatePods, UpdateAny
 
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: s-{{ .Index }}}\nspec: {selector: {app: web}}\n"
 NODE = "apiVersion: v1\nkind: Node\nmetadata: {generateName: churned-}\nstatus: {capacity: {pods: '0'}}\n"

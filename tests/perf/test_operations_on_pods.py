@@ -9,8 +9,8 @@ import pytest
 from tests.perf.clusters import Stage, play
 from tests.perf.workload_texts import pod
 
-from steersman.errors import InputError
-from steersman.perf.operations import Barrier, CreateNamespaces, CreatePods, DeletePods
+from steersman.base.errors import InputError
+from steersman.testing.bench.operations import Barrier, CreateNamespaces, CreatePods, DeletePods
 
 GATED = pod("schedulingGates: [{name: hold}]", "generateName: gated-\n  labels: {kind: gated}")
 LABELLED = pod("terminationGracePeriodSeconds: 0", "generateName: pod-\n  labels: {kind: plain}")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.perf.workload_texts import CREATE_NODES, MEASURED_PODS, outcome_of, pod, test_case, write
 
-from steersman.errors import InputError
-from steersman.perf import WorkloadVerdict
+from steersman.base.errors import InputError
+from steersman.testing.bench import WorkloadVerdict
 
 pytestmark = pytest.mark.usefixtures("frozen_past")
 
@@ -63,7 +63,7 @@ def test_gates_that_depend_on_one_that_is_turned_off_follow_it(tmp_path: Path) -
 def test_gates_that_are_locked_are_told_and_left_alone(tmp_path: Path) -> None:
     gates = {"SchedulerQueueingHints": False, "SchedulerAsyncAPICalls": True}
     outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, MEASURED_PODS, featureGates=gates)))
-    assert outcome.notes == ("SchedulerQueueingHints=false cannot be set in v1.36",)
+    assert outcome.notes == ("SchedulerQueueingHints=false is locked",)
 
 
 def test_a_parameter_that_is_not_used_is_refused(tmp_path: Path) -> None:

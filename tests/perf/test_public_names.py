@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from steersman import perf
+from steersman.testing import bench as perf
 
 
 def test_every_public_name_exists() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.perf import Measurement, WorkloadOutcome, WorkloadVerdict
-from steersman.perf.measurement import Latency, Memory, Throughput
-from steersman.perf.report import bench_report
-from steersman.report import BarChart, Table
+from steersman.base.report import BarChart, Table
+from steersman.testing.bench import Measurement, WorkloadOutcome, WorkloadVerdict
+from steersman.testing.bench.measurement import Latency, Memory, Throughput
+from steersman.testing.bench.report import bench_report
 
 ATTEMPT = "scheduler_scheduling_attempt_duration_seconds"
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from steersman import api
-from steersman.perf.templates import with_exact_names
+from steersman.testing.bench.templates import with_exact_names
 
 
 def test_fields_are_found_whatever_their_case_at_any_depth() -> None:

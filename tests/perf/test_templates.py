@@ -9,8 +9,8 @@ import pytest
 from tests.perf.workload_texts import pod
 
 from steersman import api
-from steersman.errors import InputError
-from steersman.perf.templates import Template, Templates, UnknownKind
+from steersman.base.errors import InputError
+from steersman.testing.bench.templates import Template, Templates, UnknownKind
 
 
 def template(folder: Path, text: str) -> Template:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.perf.measurement import percentile, throughput
+from steersman.testing.bench.measurement import percentile, throughput
 
 
 def test_the_average_is_all_pods_over_all_the_time() -> None:

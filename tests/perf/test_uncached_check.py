@@ -9,9 +9,9 @@ import pytest
 from tests.perf.clusters import Stage, play
 from tests.perf.workload_texts import CREATE_NODES, MEASURED_PODS, outcome_of, pod, test_case, write
 
-from steersman.perf import WorkloadError, WorkloadVerdict
-from steersman.perf.operations import CreatePods
-from steersman.perf.uncached_check import UncachedCheck
+from steersman.testing.bench import WorkloadError, WorkloadVerdict
+from steersman.testing.bench.operations import CreatePods
+from steersman.testing.bench.uncached_check import UncachedCheck
 
 pytestmark = pytest.mark.usefixtures("frozen_past")
 
@@ -44,7 +44,7 @@ def test_a_column_that_is_wrong_is_found() -> None:
 
 
 def test_a_decision_that_differs_is_found_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from steersman.engine.columnar import ColumnarEvaluation
+    from steersman.scheduler.engine.columnar import ColumnarEvaluation
 
     monkeypatch.setattr(ColumnarEvaluation, "feasible", lambda self: [])
     outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, MEASURED_PODS)), check_every=1)

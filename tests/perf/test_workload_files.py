@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.perf.workload_texts import CREATE_NODES, MEASURED_PODS, test_case, write
 
-from steersman.errors import InputError
-from steersman.perf import load
-from steersman.perf.operations import CreatePods, CreatePodSets
+from steersman.base.errors import InputError
+from steersman.testing.bench import load
+from steersman.testing.bench.operations import CreatePods, CreatePodSets
 
 
 def refusal(file: str) -> str:
@@ -72,20 +72,20 @@ def test_a_threshold_is_about_the_average_throughput_unless_something_else_is_sa
         ({}, "workloadTemplate[1].opcode: is no operation; known are"),
         (
             {"opcode": "createPods", "pods": 1},
-            "workloadTemplate[1].pods: is no field here; the fields are opcode, count",
+            "workloadTemplate[1].pods: is not a field here (got 1); ",
         ),
         ({"opcode": "createPods", "count": "many"}, 'workloadTemplate[1].count: must be an integer (got "many")'),
         (
             {"opcode": "createPodSets", "createPodsOp": {"opcode": "createPods", "x": 1}},
-            "workloadTemplate[1].createPodsOp.x: is no field here; the fields are opcode, count",
+            "workloadTemplate[1].createPodsOp.x: is not a field here (got 1); there are opcode, count",
         ),
         (
             {"opcode": "createNodes", "labelNodePrepareStrategy": {"key": "zone"}},
-            "workloadTemplate[1].labelNodePrepareStrategy.key: is no field here; the fields are labelKey, labelValues",
+            'labelNodePrepareStrategy.key: is not a field here (got "zone"); there are labelKey, labelValues',
         ),
         (
             {"opcode": "createNodes", "nodeAllocatableStrategy": {"csiNodeAllocatable": {"d": {"counts": 1}}}},
-            "the fields are count",
+            'csiNodeAllocatable.d.counts: is not a field here (got 1); did you mean "count"?',
         ),
     ],
 )
@@ -98,10 +98,12 @@ def test_what_is_wrong_with_an_operation_is_named_with_its_place(
 
 
 def test_an_unknown_field_of_a_test_case_or_workload_is_named(tmp_path: Path) -> None:
-    assert "test case Case: feature: is no field here" in refusal(write(tmp_path, test_case(MEASURED_PODS, feature=1)))
+    assert "test case Case: feature: is not a field here" in refusal(
+        write(tmp_path, test_case(MEASURED_PODS, feature=1))
+    )
     workloads = [{"name": "w", "nodes": 5}]
     message = refusal(write(tmp_path, test_case(MEASURED_PODS, workloads=workloads)))
-    assert "workloads[0].nodes: is no field here; the fields are name, params" in message
+    assert "workloads[0].nodes: is not a field here (got 5); " in message
 
 
 def test_a_test_case_that_measures_nothing_is_refused(tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.errors import InputError
-from steersman.perf.operations import Churn, CreateNodes, CreatePods, CreatePodSets, Operation, Sleep
-from steersman.perf.preparation import Parameters, unrolled
-from steersman.perf.workload_files import ParameterValue
+from steersman.base.errors import InputError
+from steersman.testing.bench.operations import Churn, CreateNodes, CreatePods, CreatePodSets, Operation, Sleep
+from steersman.testing.bench.preparation import Parameters, unrolled
+from steersman.testing.bench.workload_files import ParameterValue
 
 
 def nodes(count_param: str) -> CreateNodes:

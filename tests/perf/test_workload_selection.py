@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.errors import InputError
-from steersman.perf import TestCase, Workload, select
-from steersman.perf.workload_files import has_labels
+from steersman.base.errors import InputError
+from steersman.testing.bench import TestCase, Workload, select
+from steersman.testing.bench.workload_files import has_labels
 
 CASES = [
     TestCase("f", "Basic", (), (Workload("small", labels=("short",)), Workload("large"))),

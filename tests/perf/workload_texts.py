@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from steersman.perf import BenchOptions, WorkloadOutcome, load, prepare, run, select
+from steersman.testing.bench import BenchOptions, WorkloadOutcome, load, prepare, run, select
 
 CREATE_NODES: dict[str, Any] = {"opcode": "createNodes", "count": 3}
 MEASURED_PODS: dict[str, Any] = {"opcode": "createPods", "count": 4, "collectMetrics": True}

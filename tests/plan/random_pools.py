@@ -10,8 +10,8 @@ from random import Random
 from typing import Any
 
 from steersman import Simulation, api
-from steersman.sim import NodePools, load_pools
-from steersman.sim.node_costs import pool_of
+from steersman.simulation import NodePools, load_pools
+from steersman.simulation.pools.node_costs import pool_of
 from steersman.testing import make_node, make_pod
 
 ZONES = ["a", "b"]
@@ -134,3 +134,42 @@ def _share_is_met(pools: NodePools, existing: Sequence[api.Node], new: Sequence[
 
 def _cpu(nodes: Sequence[api.Node]) -> float:
     return sum(float(node.status.allocatable["cpu"]) for node in nodes)
+
+
+def a_running_cluster(random: Random) -> list[api.Object]:
+    """Up to eight nodes of pools `old` and `small`, with workloads that fill a part of them, and a bare pod now and then."""
+    objects: list[api.Object] = []
+    for number in range(random.randint(2, 8)):
+        node = make_node(f"there-{number}").capacity(cpu=str(random.choice([2, 4])), memory="8Gi", pods=10)
+        node = node.label("disk", random.choice(["ssd", "hdd"])).label(ZONE, random.choice(ZONES))
+        objects.append(node.label("steersman.dev/pool", random.choice(["old", "old", "small"])).obj())
+    if random.random() < 0.3:
+        objects.append(daemon_set())
+    if random.random() < 0.3:
+        objects.append(make_pod("bare").req(cpu="500m").node("there-0").obj())
+    for number in range(random.randint(1, 3)):
+        objects.append(a_deployment(f"run{number}", random.randint(1, 6), random.choice(["500m", "1", "1500m"])))
+    return objects
+
+
+def a_deployment(name: str, replicas: int, cpu: str) -> api.Deployment:
+    return api.Deployment(
+        metadata=api.ObjectMeta(name=name, namespace="default"),
+        spec=api.DeploymentSpec(
+            replicas=replicas, selector=api.LabelSelector(match_labels={"app": name}), template=pod_template(name, cpu)
+        ),
+    )
+
+
+def with_old_pool(random: Random, pools: NodePools) -> NodePools:
+    """The pools, and one named `old` that may have a limit below the nodes it has."""
+    limit: dict[str, Any] = random.choice([{}, {}, {"max": 0}, {"max": 1}, {"min": 1}])
+    template = {"status": {"allocatable": {"cpu": "4", "memory": "8Gi"}}}
+    old = load_pools(
+        {
+            "apiVersion": "steersman.dev/v1alpha1",
+            "kind": "NodePools",
+            "pools": [{"name": "old", "pricePerHour": random.choice([0.5, 1, 2]), "template": template, **limit}],
+        }
+    )
+    return NodePools((*pools.pools, *old.pools))

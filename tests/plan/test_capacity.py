@@ -14,9 +14,9 @@ import pytest
 from tests.plan.random_clusters import HOSTNAME, ZONE, a_cluster, a_pod
 
 from steersman import Simulation, api, plan
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 from steersman.plan.pod_templates import load_pods, mixed, parse_weight
-from steersman.sim.fill import fill
+from steersman.simulation.probes.fill import fill_nodes
 from steersman.testing import make_claim, make_node, make_pod
 
 _replace = msgspec.structs.replace
@@ -67,8 +67,8 @@ def test_a_mix_is_placed_by_the_cycle_alone_as_through_the_store(case: int) -> N
     random = Random(2000 + case)
     cluster = a_cluster(random)
     templates = [load_pods(a_pod(random, f"new-{number}"), random.randint(1, 3)) for number in range(3)]
-    fast = fill(Simulation.load(cluster, seed=case), islice(mixed(templates), 500))
-    slow = fill(Simulation.load(cluster, seed=case), islice(mixed(templates), 500), through_store=True)
+    fast = fill_nodes(Simulation.load(cluster, seed=case).fork(), islice(mixed(templates), 500))
+    slow = fill_nodes(Simulation.load(cluster, seed=case).fork(), islice(mixed(templates), 500), through_store=True)
     assert fast == slow
 
 
@@ -178,7 +178,7 @@ def test_devices_of_claim_templates_limit_how_many_fit() -> None:
         "metadata": {"name": "train"},
         "spec": {
             "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
-            "containers": [{"name": "c", "resources": {"claims": [{"name": "gpu"}]}}],
+            "containers": [{"name": "c", "image": "app", "resources": {"claims": [{"name": "gpu"}]}}],
         },
     }
     answer = plan.capacity(Simulation.load(nodes, devices), [pod])
@@ -200,7 +200,7 @@ def test_capacity_of_a_deployment_is_the_number_of_replicas_that_fit() -> None:
             "matchLabelKeys": ["pod-template-hash"],
         }
         pod = {
-            "containers": [{"name": "c", "resources": {"requests": {"cpu": "500m"}}}],
+            "containers": [{"name": "c", "image": "app", "resources": {"requests": {"cpu": "500m"}}}],
             "topologySpreadConstraints": [spread],
         }
         spec = {
@@ -223,7 +223,7 @@ def test_pods_of_a_stateful_set_have_claims_of_their_own() -> None:
     ]
     spec = {
         "selector": {"matchLabels": {"app": "db"}},
-        "template": {"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [{"name": "c"}]}},
+        "template": {"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [{"name": "c", "image": "app"}]}},
         "volumeClaimTemplates": [
             {
                 "metadata": {"name": "data"},
@@ -316,3 +316,43 @@ def test_a_file_without_pods_is_refused_with_what_would_be_right(tmp_path: Path)
     file.write_text('{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}', encoding="utf-8")
     with pytest.raises(InputError, match=r"node.json: has no pods; use a file with one Pod, or with one Deployment"):
         load_pods(file)
+
+
+@pytest.mark.parametrize("preemption", [False, True])
+@pytest.mark.parametrize("seconds", [None, 60])
+def test_pods_that_a_taint_evicts_later_do_not_count(seconds: int | None, preemption: bool) -> None:
+    key = "node.kubernetes.io/not-ready" if seconds is None else "maintenance"
+    nodes = [make_node(f"n{number}").capacity(cpu="4", memory="8Gi", pods=10) for number in range(3)]
+    cluster = [*(node.obj() for node in nodes[:2]), nodes[2].taint(key, effect="NoExecute").obj()]
+    pod = make_pod("web").req(cpu="1").obj()
+    if seconds is not None:
+        short = api.Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=seconds)
+        pod = _replace(pod, spec=_replace(pod.spec, tolerations=(short,)))
+    answer = plan.capacity(Simulation.load(cluster), [pod], preemption=preemption)
+    assert answer.fits == len(Simulation.load(cluster, copies(pod, 20)).run().placements) == 8
+    assert answer.per_node["n2"] == 0
+    assert answer.with_preemption is None or answer.with_preemption.fits == 8
+
+
+def test_pods_that_tolerate_a_taint_for_ever_count() -> None:
+    tainted = make_node("n1").capacity(cpu="4", memory="8Gi", pods=10).taint("maintenance", effect="NoExecute").obj()
+    pod = make_pod("web").req(cpu="1").toleration("maintenance", effect="NoExecute").obj()
+    assert plan.capacity(Simulation.load(tainted), [pod]).fits == 4
+
+
+def test_the_answer_says_how_many_nodes_do_not_count_because_they_evict_the_pods_later() -> None:
+    plain = make_node("n0").capacity(cpu="4", memory="8Gi", pods=10)
+    failing = [
+        make_node(name)
+        .capacity(cpu="4", memory="8Gi", pods=10)
+        .taint("node.kubernetes.io/not-ready", effect="NoExecute")
+        for name in ("n1", "n2")
+    ]
+    unwelcoming = make_node("n3").capacity(cpu="4", memory="8Gi", pods=10).taint("maintenance", effect="NoExecute")
+    cluster = [node.obj() for node in (plain, *failing, unwelcoming)]
+    answer = plan.capacity(Simulation.load(cluster), [make_pod("web").req(cpu="1").obj()])
+    told = "2 of 4 nodes are not counted: they have NoExecute taints that the pods tolerate only for a limited time"
+    assert answer.notes == (told,)
+    assert told in answer.to_dict()["notes"]
+    lasting = make_pod("web").req(cpu="1").toleration("node.kubernetes.io/not-ready", effect="NoExecute").obj()
+    assert not plan.capacity(Simulation.load(cluster), [lasting]).notes

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from steersman import Simulation, api, plan
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 from steersman.plan.comparison import Variant, interval
 from steersman.plan.measures import moved_between
-from steersman.sim.confidence import estimate
+from steersman.simulation.results.confidence import estimate
 from steersman.testing import make_node, make_pod
 
 PACKED = {

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from steersman import Simulation, api, plan
-from steersman.controllers.controller import controller_of
-from steersman.errors import InputError
+from steersman.base.errors import InputError
+from steersman.cluster.controllers.controller import controller_of
 from steersman.plan.disruption import Disruption
 from steersman.testing import make_claim, make_node, make_pod
 
@@ -25,7 +25,7 @@ def a_node(name: str, cpu: int = 4, zone: str = "a") -> api.Node:
 
 
 def a_workload(kind: str, name: str, replicas: int, cpu: str = "1", **pod: Any) -> dict[str, Any]:
-    container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+    container = {"name": "c", "image": "app", "resources": {"requests": {"cpu": cpu}}}
     template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container], **pod}}
     spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
     return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
@@ -218,6 +218,32 @@ def test_a_replacement_ends_at_a_node_that_cannot_be_emptied() -> None:
     assert not answer.is_met
 
 
+def test_a_replacement_that_keeps_going_looks_at_every_node() -> None:
+    nodes = [a_node(f"a{number}") for number in range(4)]
+    bound = [make_pod("w").label("app", "web").node("a1").owner("ReplicaSet", "web", uid="u").obj()]
+    simulation = Simulation.load(nodes, bound, a_budget("guard", "web", 1))
+    ended = plan.drain(simulation, ["a0", "a1", "a2", "a3"], one_by_one=True)
+    assert [step.node for step in ended.steps] == ["a0", "a1"]
+    assert ended.notes[0].startswith("2 nodes after the one that could not be emptied")
+    answer = plan.drain(simulation, ["a0", "a1", "a2", "a3"], one_by_one=True, keep_going=True)
+    assert [step.replacement for step in answer.steps] == ["a0-new", "", "a2-new", "a3-new"]
+    assert answer.blocked == {"default/w": "default/guard"}
+    assert not answer.is_met
+
+
+def test_nodes_replaced_together_take_less_time_than_one_by_one() -> None:
+    nodes = [a_node(f"a{number}") for number in range(4)]
+    simulation = Simulation.load(nodes, a_workload("Deployment", "web", 8))
+    simulation.run()
+    single = plan.drain(simulation, [f"a{number}" for number in range(4)], one_by_one=True)
+    pairs = plan.drain(simulation, [f"a{number}" for number in range(4)], one_by_one=True, at_a_time=2)
+    assert [step.replacement for step in pairs.steps] == [f"a{number}-new" for number in range(4)]
+    assert single.minutes == pytest.approx(sum(step.minutes for step in single.steps), abs=0.1)
+    assert all(step.minutes >= 0.5 for step in single.steps if step.evicted), "pods have 30 seconds to end"
+    assert 0 < pairs.minutes < single.minutes
+    assert "in about" in pairs.sentence()
+
+
 def test_an_owner_that_the_input_leaves_out_recreates_nothing() -> None:
     owner = api.OwnerReference(api_version="x/v1", kind="Thing", name="t", uid="u", controller=True)
     metadata = api.ObjectMeta(name="p", namespace="default", owner_references=(owner,))
@@ -246,3 +272,18 @@ def test_nodes_that_are_not_there_are_refused_with_what_would_be_right(wanted: s
 def test_a_taint_that_cannot_be_read_is_refused() -> None:
     with pytest.raises(InputError, match=r"is no taint \(got \"a=b:Never\"\); use key=value:EFFECT"):
         plan.taint(Simulation.load(a_node("a1")), ["a1"], ["a=b:Never"])
+
+
+@pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
+def test_a_pod_of_a_stateful_set_that_waits_for_its_predecessor_is_pending_and_not_lost(policy: str) -> None:
+    made = a_workload("StatefulSet", "db", 3)
+    made["spec"]["podManagementPolicy"] = policy
+    simulation = Simulation.load(a_node("n1"), made)
+    simulation.run()
+    answer = plan.lose(simulation, ["n1"])
+    assert answer.lost == {}
+    assert set(answer.pending) == {"default/db-0", "default/db-1", "default/db-2"}
+    assert not answer.fits
+    if policy == "OrderedReady":
+        waits = "StatefulSet default/db creates its pods in order, and waits for default/db-0"
+        assert answer.pending["default/db-1"] == answer.pending["default/db-2"] == waits

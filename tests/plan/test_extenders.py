@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from tests.sim.test_extenders_in_simulations import LicenceServer, served
+from tests.simulation.test_extenders_in_simulations import LicenceServer, served
 
 from steersman import Simulation, plan
 from steersman.testing import make_node, make_pod

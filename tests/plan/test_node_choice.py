@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from steersman import Simulation
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 from steersman.plan.node_choice import chosen_nodes
 from steersman.testing import make_node
 

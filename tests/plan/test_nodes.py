@@ -9,17 +9,22 @@ from typing import Any
 import pytest
 from tests.plan.random_pools import (
     HOSTNAME,
+    a_deployment,
+    a_running_cluster,
     cheapest_by_exhaustion,
     daemon_set,
     is_any_pending,
     pod_template,
     some_objects,
     some_pools,
+    with_old_pool,
 )
 
 from steersman import Simulation, api, plan
+from steersman.base.report import Table
 from steersman.plan import pattern_bound
-from steersman.sim import NodePools, load_pools
+from steersman.plan.nodes import NoPlanInTime
+from steersman.simulation import NodePools, load_pools
 from steersman.testing import make_node, make_pod
 
 
@@ -63,7 +68,7 @@ def test_the_cheapest_mix_of_pools_is_taken() -> None:
     pools = pools_of(pool("small", 1.0), pool("large", 1.8, cpu="8", memory="32Gi"))
     answer = plan.nodes(Simulation.load(*pods(5, cpu="2")), pools)
     assert answer.add == {"small": 1, "large": 1}
-    assert answer.sentence() == "add 1 small, 1 large: 2.8 per hour, and no plan costs less than 2.4 (gap 14.3%)"
+    assert answer.sentence() == "add 1 small, 1 large: 2.8 per hour, and no plan costs less than 2.8 (gap 0.0%)"
 
 
 def test_pods_that_keep_apart_need_a_node_each() -> None:
@@ -174,3 +179,104 @@ def test_an_answer_has_a_report_and_rows() -> None:
     row = {"pool": "general", "existing": 0, "add": 2, "remove": 0, "nodes": 2, "pricePerHour": 1.0, "cost": 2.0}
     assert answer.rows()[0] == row
     assert set(answer.to_dict()) == set(plan.schema(plan.NodesAnswer)["properties"])
+
+
+@pytest.mark.parametrize("case", range(24))
+def test_removing_nodes_of_a_running_cluster_leaves_no_pod_pending_that_was_not(case: int) -> None:
+    random = Random(case)
+    pools = with_old_pool(random, some_pools(random))
+    simulation = Simulation.load(*a_running_cluster(random), seed=case)
+    before = simulation.run()
+    new: list[api.Node] = []
+    answer = plan.nodes(simulation, pools, remove=True, on_nodes=new.extend)
+    carried_out = simulation.fork()
+    carried_out.delete(*(f"node/{name}" for name in answer.remove))
+    carried_out.add(new)
+    after = carried_out.run()
+    assert len(after.pending) <= len(before.pending)
+    assert len(after.pending) == len(answer.pending) + len(answer.unplaceable)
+    assert answer.lower_bound is None or answer.lower_bound <= answer.cost
+    assert pods_of_workloads(carried_out) == pods_of_workloads(simulation)
+    if answer.is_met and not any("above its max" in note for note in answer.notes):
+        assert all(one.nodes <= limit for one in answer.pools if (limit := pools[one.pool].max) is not None)
+
+
+def pods_of_workloads(simulation: Simulation) -> int:
+    return sum("agent" not in key for key in simulation.cluster.objects(api.Pod))
+
+
+def running(*objects: api.Object) -> Simulation:
+    simulation = Simulation.load(*objects)
+    assert not simulation.run().pending
+    return simulation
+
+
+def nodes_of(pool_name: str, count: int) -> list[api.Node]:
+    made = (make_node(f"{pool_name}-{n}").capacity(cpu="4", memory="16Gi", pods=10) for n in range(count))
+    return [node.label("steersman.dev/pool", pool_name).obj() for node in made]
+
+
+def test_nodes_that_running_pods_need_are_not_removed() -> None:
+    simulation = running(*nodes_of("general", 6), a_deployment("web", 5, "2"), a_deployment("db", 1, "3"))
+    answer = plan.nodes(simulation, pools_of(pool("general", 0.4)), remove=True)
+    assert answer.is_met
+    assert (answer.add, len(answer.remove)) == ({}, 2)
+    assert (answer.cost, answer.lower_bound) == (1.6, 1.6)
+
+
+def test_a_type_of_nodes_is_replaced_by_another_if_its_pool_may_have_none() -> None:
+    simulation = running(*nodes_of("general", 4), a_deployment("web", 8, "1500m"))
+    pools = pools_of(pool("general", 0.4, max=0), pool("new", 0.5, cpu="8", memory="32Gi"))
+    answer = plan.nodes(simulation, pools, remove=True)
+    assert answer.is_met
+    assert (len(answer.remove), answer.add) == (4, {"new": 2})
+    kept = plan.nodes(simulation, pools)
+    assert "pool general: 4 nodes above its max stay; --remove lets them go" in kept.notes
+
+
+def test_nodes_above_the_limit_of_their_pool_stay_if_their_pods_have_no_other_place() -> None:
+    simulation = running(*nodes_of("general", 2), a_deployment("web", 4, "1500m"))
+    answer = plan.nodes(simulation, pools_of(pool("general", 0.4, max=0), pool("new", 0.5, max=1)), remove=True)
+    assert not answer.pending
+    assert any("pool general: 1 node above its max stay" in note for note in answer.notes)
+
+
+def test_existing_nodes_are_replaced_by_cheaper_ones() -> None:
+    simulation = running(*nodes_of("general", 4), a_deployment("web", 8, "1500m"))
+    answer = plan.nodes(simulation, pools_of(pool("general", 1), pool("new", 0.5)), remove=True)
+    assert answer.is_met
+    assert (len(answer.remove), answer.add, answer.cost) == (4, {"new": 4}, 2.0)
+
+
+def test_a_node_with_pods_of_a_controller_that_is_not_in_the_input_stays() -> None:
+    orphan = make_pod("orphan").node("general-0").req(cpu="1").owner("ReplicaSet", "gone").obj()
+    simulation = Simulation.load(*nodes_of("general", 2), orphan)
+    answer = plan.nodes(simulation, pools_of(pool("general", 1)), remove=True)
+    assert answer.remove == ["general-1"]
+
+
+def test_an_interrupted_search_gives_the_best_plan_so_far() -> None:
+    costs: list[float] = []
+
+    def interrupt_after_the_first_plan(_: float, cost: float | None) -> None:
+        if cost is not None:
+            costs.append(cost)
+            raise KeyboardInterrupt
+
+    pools = pools_of(pool("small", 1.0), pool("large", 1.8, cpu="8", memory="32Gi"))
+    answer = plan.nodes(Simulation.load(*pods(5, cpu="2")), pools, on_progress=interrupt_after_the_first_plan)
+    assert answer.is_interrupted
+    assert answer.is_met
+    assert answer.cost == costs[0]
+
+
+def test_a_time_limit_that_leaves_no_time_for_a_plan_says_so() -> None:
+    with pytest.raises(NoPlanInTime, match="no time is left to search for a plan"):
+        plan.nodes(Simulation.load(*pods(5, cpu="2")), pools_of(pool("small", 1.0)), time_limit=0.0)
+
+
+def test_the_table_of_pending_pods_has_one_row_for_equal_ones() -> None:
+    answer = plan.nodes(Simulation.load(*pods(5, cpu="3")), pools_of(pool("general", 1, max=2)))
+    assert len(answer.pending) == 3
+    table = next(one for one in answer.report().sections if isinstance(one, Table) and "pending" in one.columns)
+    assert [row[0] for row in table.rows] == [f"{next(iter(answer.pending))} and 2 more"]

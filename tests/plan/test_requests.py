@@ -13,10 +13,10 @@ import pytest
 from tests.plan.test_disruption import a_workload
 
 from steersman import Simulation, api, plan
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 from steersman.framework.pod_resources import pod_requests
 from steersman.plan.usage import ContainerName, Usage, read_usage
-from steersman.sim.sources import gather
+from steersman.simulation.inputs.sources import gather
 from steersman.testing import make_node, make_pod
 
 KRR = """\
@@ -110,18 +110,35 @@ def test_pods_of_a_deployment_take_what_the_file_says_of_it_with_headroom() -> N
     assert answer.missing == ()
 
 
-def test_a_pod_without_usage_takes_the_greatest_of_its_siblings() -> None:
+def replicas_with_usage() -> tuple[list[api.Object], Usage]:
+    """Three replicas that ask for 2 CPUs each; one uses 0.1, one 0.3, and of one nothing is known."""
     node = make_node("n1").capacity(cpu="8", memory="4Gi", pods=10).obj()
-    owner = api.OwnerReference(api_version="apps/v1", kind="ReplicaSet", name="web-1", uid="u", controller=True)
-    pods = []
-    for number in range(3):
-        pod = make_pod(f"web-{number}").req(cpu="2").node("n1").obj()
-        pods.append(
-            msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, owner_references=(owner,)))
-        )
-    answer = plan.requests([node, *pods], usage_of("pod,cpu\nweb-0,100m\nweb-1,300m\n"))
-    assert answer.workloads[0].cpu_after == 100 + 300 + 300
+    pods = [make_pod(f"web-{n}").req(cpu="2").node("n1").owner("ReplicaSet", "web-1", uid="u").obj() for n in range(3)]
+    return [node, *pods], usage_of("pod,cpu\nweb-0,100m\nweb-1,300m\n")
+
+
+def test_all_pods_of_a_workload_get_the_same_requests() -> None:
+    objects, usage = replicas_with_usage()
+    answer = plan.requests(objects, usage)
+    assert answer.workloads[0].cpu_after == 3 * 300
     assert answer.missing == ()
+    assert plan.requests(objects, usage, pod_percentile=50).workloads[0].cpu_after == 3 * 100
+
+
+def test_the_values_to_write_down_are_named_per_container_of_a_workload() -> None:
+    objects, usage = replicas_with_usage()
+    answer = plan.requests(objects, usage, headroom=15)
+    (value,) = answer.containers
+    assert (value.workload, value.pods) == ("default/ReplicaSet web-1", 3)
+    assert (value.cpu_now, value.cpu_proposed, value.memory_proposed) == ("2", "345m", "")
+    assert answer.workloads[0].cpu_after == 3 * 345
+    assert answer.rows()[0]["cpuProposed"] == "345m"
+
+
+def test_a_percentile_of_pods_that_is_none_is_refused() -> None:
+    objects, usage = replicas_with_usage()
+    with pytest.raises(InputError, match="is no percentile"):
+        plan.requests(objects, usage, pod_percentile=0)
 
 
 def test_what_was_allocated_before_and_limits_below_do_not_count() -> None:
@@ -133,7 +150,7 @@ def test_what_was_allocated_before_and_limits_below_do_not_count() -> None:
         "spec": {
             "nodeName": "n1",
             "resources": {"requests": {"cpu": "1"}},
-            "containers": [{"name": "c", "resources": resources}],
+            "containers": [{"name": "c", "image": "app", "resources": resources}],
         },
         "status": {"phase": "Running", "containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "1"}}]},
     }

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import strategies as st
 
 from steersman import api
-from steersman.engine.columns import FragmentColumn
 from steersman.framework.columns import (
     ClusterScoreKernel,
     ColumnarFilter,
@@ -30,8 +29,9 @@ from steersman.framework.nodes_view import ALL_ROWS
 from steersman.framework.plugin import FilterPlugin, PreFilterPlugin, PreScorePlugin, ScorePlugin
 from steersman.framework.pod_info import PodInfo, PodShapes
 from steersman.framework.status import Status, fault, is_skip
-from steersman.runtime.methods import filter_method, pre_filter_method, score_method, status_method
-from steersman.state.node_table import NodeTable
+from steersman.scheduler.engine.columns import FragmentColumn
+from steersman.scheduler.runtime.methods import filter_method, pre_filter_method, score_method, status_method
+from steersman.scheduler.state.node_table import NodeTable
 
 NODE_NAMES = ("a", "b", "c", "d", "e")
 POD_NAMES = ("p", "q", "r", "s")

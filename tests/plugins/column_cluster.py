@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo, PodShapes
-from steersman.state.node_table import NodeTable
+from steersman.scheduler.state.node_table import NodeTable
 from steersman.testing import NodeBuilder, PodBuilder
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TypeVar
 
 from steersman import api
-from steersman.clock import Clock, ManualClock
+from steersman.base.clock import Clock, ManualClock
 from steersman.framework.handle import Gates, Nodes, Objects
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
@@ -85,6 +85,9 @@ class FakeGates:
 
     def enabled(self, name: str) -> bool:
         return self._changed.get(name, name not in OFF_BY_DEFAULT)
+
+    def has_rule(self, rule: str) -> bool:
+        return self._changed.get(rule, rule in ("DeallocationIsReported", "TaintUpdatesOfNewNodes"))
 
 
 class RecordingBinder:

@@ -9,7 +9,7 @@ from tests.plugins.handles import FakeHandle, RecordingBinder
 
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.status import Status, error
-from steersman.plugins.default_binder import DefaultBinder
+from steersman.scheduler.plugins.default_binder import DefaultBinder
 from steersman.testing import make_pod
 
 

@@ -9,7 +9,7 @@ from tests.plugins.handles import FakeHandle
 from steersman.api import Container, ImageVolumeSource, Pod, PodSpec, Volume
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodShapes
-from steersman.plugins.image_locality import ImageLocality, normalized_image_name
+from steersman.scheduler.plugins.image_locality import ImageLocality, normalized_image_name
 from steersman.testing import NodeBuilder, make_node, node_infos
 
 MEBIBYTE = 1024 * 1024

@@ -5,15 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 from tests.plugins.column_checks import NODE_NAMES, Change, ChangingCluster, ScoreCheck, changes
 from tests.plugins.handles import FakeHandle
 
 from steersman import api
-from steersman.plugins.image_locality import ImageLocality
-from steersman.runtime.handle import TableNodes
+from steersman.scheduler.plugins.image_locality import ImageLocality
+from steersman.scheduler.runtime.handle import TableNodes
 from steersman.testing import make_node, make_pod
 
 names = st.sampled_from(["web", "web:latest", "db:v1", "registry:5000/cache"])

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 from tests.plugins.column_checks import NODE_NAMES, Change, ChangingCluster, FilterCheck, ScoreCheck, changes
 from tests.plugins.handles import FakeHandle
@@ -16,7 +15,7 @@ from steersman.framework.columns import FilterKernel
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.nodes_view import ALL_ROWS
 from steersman.framework.plugin import PreFilterResult
-from steersman.plugins.node_affinity import NodeAffinity
+from steersman.scheduler.plugins.node_affinity import NodeAffinity
 from steersman.testing import PodBuilder, exists, is_in, make_node, make_pod, not_in
 
 NAME = "metadata.name"

@@ -6,13 +6,12 @@ from __future__ import annotations
 import pytest
 from tests.plugins.handles import FakeHandle
 
-from steersman.api import Affinity, NodeSelector, NodeSelectorTerm, Pod, PodSpec
-from steersman.api import NodeAffinity as NodeAffinitySpec
+from steersman.api import Affinity, NodeAffinity as NodeAffinitySpec, NodeSelector, NodeSelectorTerm, Pod, PodSpec
 from steersman.config import NodeAffinityArgs
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodShapes
 from steersman.framework.status import SKIP, Status, is_skip, unresolvable
-from steersman.plugins.node_affinity import ERR_REASON_ENFORCED, ERR_REASON_POD, NodeAffinity
+from steersman.scheduler.plugins.node_affinity import ERR_REASON_ENFORCED, ERR_REASON_POD, NodeAffinity
 from steersman.testing import (
     Expression,
     NodeBuilder,

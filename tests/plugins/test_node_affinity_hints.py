@@ -6,12 +6,11 @@ from __future__ import annotations
 import pytest
 from tests.plugins.handles import FakeHandle
 
-from steersman.api import NodeAffinity as NodeAffinitySpec
-from steersman.api import NodeSelector
+from steersman.api import NodeAffinity as NodeAffinitySpec, NodeSelector
+from steersman.base.errors import InputError
 from steersman.config import NodeAffinityArgs
-from steersman.errors import InputError
 from steersman.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
-from steersman.plugins.node_affinity import NodeAffinity
+from steersman.scheduler.plugins.node_affinity import NodeAffinity
 from steersman.testing import Expression, NodeBuilder, is_in, make_node, make_pod
 from steersman.testing.selecting import node_selector_term
 

@@ -9,7 +9,7 @@ from steersman.config import NodeAffinityArgs
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.plugin import PreFilterResult
 from steersman.framework.status import Status, unresolvable
-from steersman.plugins.node_affinity import ERR_REASON_CONFLICT, NodeAffinity
+from steersman.scheduler.plugins.node_affinity import ERR_REASON_CONFLICT, NodeAffinity
 from steersman.testing import PodBuilder, exists, is_in, make_pod, not_in
 
 

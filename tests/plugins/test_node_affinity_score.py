@@ -9,7 +9,7 @@ from steersman.config import NodeAffinityArgs
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.plugin import NodeScore
 from steersman.framework.status import SKIP, Code, Status
-from steersman.plugins.node_affinity import NodeAffinity
+from steersman.scheduler.plugins.node_affinity import NodeAffinity
 from steersman.testing import NodeBuilder, PodBuilder, exists, is_in, make_node, make_pod
 
 FOO_BAR = make_node("node1").label("foo", "bar")

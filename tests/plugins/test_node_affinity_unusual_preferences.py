@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 from tests.plugins.column_checks import NODE_NAMES, ChangingCluster
 from tests.plugins.handles import FakeHandle
@@ -22,7 +21,7 @@ from steersman.framework.cycle_state import CycleState
 from steersman.framework.nodes_view import ALL_ROWS
 from steersman.framework.plugin import NodeScore, invalid_score
 from steersman.framework.status import Code
-from steersman.plugins.node_affinity import NodeAffinity
+from steersman.scheduler.plugins.node_affinity import NodeAffinity
 from steersman.testing import is_in, make_node, make_pod
 
 labels = st.dictionaries(st.sampled_from(["disk", "size"]), st.just("1"))

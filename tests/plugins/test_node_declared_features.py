@@ -12,7 +12,7 @@ from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from steersman.framework.pod_info import PodShapes
 from steersman.framework.status import SKIP, Code, Status, unresolvable
-from steersman.plugins.node_declared_features import ERR_REASON, NodeDeclaredFeatures
+from steersman.scheduler.plugins.node_declared_features import ERR_REASON, NodeDeclaredFeatures
 from steersman.testing import make_node, make_pod
 
 RESTART_ALL = "RestartAllContainersOnContainerExits"

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 from tests.plugins.column_checks import NODE_NAMES, Change, ChangingCluster, FilterCheck, changes
 from tests.plugins.handles import FakeHandle
 
 from steersman import api
 from steersman.framework.pod_info import PodShapes
-from steersman.plugins.node_declared_features import FEATURE_GATE, NodeDeclaredFeatures
+from steersman.scheduler.plugins.node_declared_features import FEATURE_GATE, NodeDeclaredFeatures
 from steersman.testing import make_node
 
 features = st.sets(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, EventResource
 from steersman.framework.status import unresolvable
-from steersman.plugins.node_name import ERR_REASON, NodeName
+from steersman.scheduler.plugins.node_name import ERR_REASON, NodeName
 from steersman.testing import make_node, make_pod
 
 

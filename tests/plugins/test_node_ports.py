@@ -9,7 +9,7 @@ from steersman.api import Container, ContainerPort, Pod, PodSpec
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodShapes
 from steersman.framework.status import SKIP, Code, Status, unschedulable
-from steersman.plugins.node_ports import ERR_REASON, NodePorts
+from steersman.scheduler.plugins.node_ports import ERR_REASON, NodePorts
 from steersman.testing import PodBuilder, make_node, make_pod
 
 CONFLICT = unschedulable(ERR_REASON)

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 from tests.plugins.column_checks import NODE_NAMES, POD_NAMES, Change, ChangingCluster, FilterCheck, changes
 
 from steersman import api
-from steersman.plugins.node_ports import NodePorts
+from steersman.scheduler.plugins.node_ports import NodePorts
 from steersman.testing import PodBuilder, make_node, make_pod
 
 ports = st.lists(

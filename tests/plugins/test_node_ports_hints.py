@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from steersman.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
-from steersman.plugins.node_ports import NodePorts
+from steersman.scheduler.plugins.node_ports import NodePorts
 from steersman.testing import PodBuilder, make_pod
 
 WAITING = make_pod("waiting").host_port(8080).obj()

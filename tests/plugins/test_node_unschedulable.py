@@ -9,7 +9,7 @@ from tests.plugins.handles import FakeHandle
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from steersman.framework.status import Status, unresolvable
-from steersman.plugins.node_unschedulable import ERR_REASON, UNSCHEDULABLE_TAINT, NodeUnschedulable
+from steersman.scheduler.plugins.node_unschedulable import ERR_REASON, UNSCHEDULABLE_TAINT, NodeUnschedulable
 from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod
 
 CORDONED = make_node("foo").unschedulable()

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 from tests.plugins.column_checks import NODE_NAMES, Change, ChangingCluster, FilterCheck, changes
 from tests.plugins.handles import FakeHandle
 
 from steersman import api
-from steersman.plugins.node_unschedulable import UNSCHEDULABLE_TAINT, NodeUnschedulable
+from steersman.scheduler.plugins.node_unschedulable import UNSCHEDULABLE_TAINT, NodeUnschedulable
 from steersman.testing import PodBuilder, make_node, make_pod
 
 CORDON = UNSCHEDULABLE_TAINT.key

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from steersman.api import Pod
-from steersman.plugins.priority_sort import PrioritySort
+from steersman.scheduler.plugins.priority_sort import PrioritySort
 from steersman.testing import make_pod
 
 

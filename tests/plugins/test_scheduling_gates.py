@@ -7,7 +7,7 @@ import pytest
 
 from steersman.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from steersman.framework.status import unresolvable
-from steersman.plugins.scheduling_gates import SchedulingGates
+from steersman.scheduler.plugins.scheduling_gates import SchedulingGates
 from steersman.testing import make_pod
 
 

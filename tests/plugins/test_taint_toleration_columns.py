@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 from tests.plugins.column_checks import NODE_NAMES, Change, ChangingCluster, FilterCheck, ScoreCheck, changes
 from tests.plugins.handles import FakeHandle
 
 from steersman import api
 from steersman.framework.columns import Normalize
-from steersman.plugins.taint_toleration import COMPARISON_OPERATORS_GATE, TaintToleration
+from steersman.scheduler.plugins.taint_toleration import COMPARISON_OPERATORS_GATE, TaintToleration
 from steersman.testing import PodBuilder, make_node, make_pod
 
 keys = st.sampled_from(["disk", "gpu"])

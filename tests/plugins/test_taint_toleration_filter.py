@@ -8,7 +8,7 @@ from tests.plugins.handles import FakeHandle
 
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.status import Status, unresolvable
-from steersman.plugins.taint_toleration import ERR_REASON, TaintToleration
+from steersman.scheduler.plugins.taint_toleration import ERR_REASON, TaintToleration
 from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod
 
 UNTOLERATED = unresolvable(ERR_REASON)

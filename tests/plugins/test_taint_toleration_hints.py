@@ -7,7 +7,7 @@ import pytest
 from tests.plugins.handles import FakeHandle
 
 from steersman.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
-from steersman.plugins.taint_toleration import TaintToleration
+from steersman.scheduler.plugins.taint_toleration import TaintToleration
 from steersman.testing import NodeBuilder, make_node, make_pod
 
 WAITING = make_pod("p").toleration("foo", "bar").obj()

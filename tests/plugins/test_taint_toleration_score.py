@@ -8,7 +8,7 @@ from tests.plugins.handles import FakeHandle
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.plugin import NodeScore
 from steersman.framework.status import Code, Status
-from steersman.plugins.taint_toleration import TaintToleration
+from steersman.scheduler.plugins.taint_toleration import TaintToleration
 from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod
 
 SOFT = "PreferNoSchedule"

@@ -11,9 +11,9 @@ from tests.plugins.volume_binding.cluster import VolumeCluster
 
 from steersman.framework.events import ACTION_NAMES, ActionType
 from steersman.framework.plugin import EnqueueExtensions
-from steersman.plugins.node_volume_limits import NodeVolumeLimits
-from steersman.plugins.volume_restrictions import VolumeRestrictions
-from steersman.plugins.volume_zone import VolumeZone
+from steersman.scheduler.plugins.node_volume_limits import NodeVolumeLimits
+from steersman.scheduler.plugins.volume_restrictions import VolumeRestrictions
+from steersman.scheduler.plugins.volume_zone import VolumeZone
 
 CLUSTER = VolumeCluster()
 PLUGINS: list[EnqueueExtensions] = [

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from steersman import api
-from steersman.clock import ManualClock
-from steersman.conformance.setting import Setting
-from steersman.cycle.decision import Unschedulable
+from steersman.base.clock import ManualClock
+from steersman.base.rng import SeededRng
 from steersman.framework.pod_info import PodInfo
-from steersman.preemption import DefaultPreemption, PreemptionReport
-from steersman.rng import SeededRng
+from steersman.scheduler.cycle.decision import Unschedulable
+from steersman.scheduler.preemption import DefaultPreemption, PreemptionReport
 from steersman.testing import NodeBuilder, PodBuilder
+from steersman.testing.conformance.setting import Setting
 
 PROFILE = "default-scheduler"
 #: In March 2030.
@@ -33,9 +33,9 @@ class PreemptionCluster:
     ) -> None:
         self.setting = Setting(configuration, ManualClock(NOW), SeededRng(0), scalar)
         for obj in (*(node.obj() for node in nodes), *objects):
-            self.setting.add_object(obj)
+            self.setting.change(obj)
         for pod in pods:
-            self.setting.add_existing_pod(pod.obj())
+            self.setting.change(pod.obj())
         plugin = self.setting.profiles[PROFILE].plugins["DefaultPreemption"]
         assert isinstance(plugin, DefaultPreemption)
         self.plugin = plugin
@@ -43,14 +43,14 @@ class PreemptionCluster:
     def pending(self, pod: PodBuilder) -> PodInfo:
         """The pod as the scheduler knows it."""
         obj = pod.obj()
-        self.setting.api.pods[api.key(obj)] = obj
-        return self.setting.cache.shapes.info(obj)
+        self.setting.change(obj)
+        return self.setting.info(obj)
 
     def nominate(self, pod: PodBuilder, node: str) -> None:
-        self.setting.nominate(pod.obj(), node)
+        self.setting.nominate(self.pending(pod).pod, node)
 
     def schedule(self, pod: PodBuilder) -> Unschedulable:
-        decision = self.setting.cycle.schedule_one(self.pending(pod))
+        decision = self.setting.decide(self.pending(pod))
         assert isinstance(decision, Unschedulable), decision
         return decision
 

@@ -10,10 +10,10 @@ from typing import Any
 from tests.plugins.handles import FakeHandle
 
 from steersman import api
+from steersman.base.rng import Rng, SeededRng
 from steersman.framework.pod_info import PodInfo
-from steersman.rng import Rng, SeededRng
-from steersman.runtime.pods_in_pre_bind import PodsInPreBind, PreBindWork
-from steersman.runtime.waiting_pods import PodAtPermit, WaitingPods
+from steersman.scheduler.runtime.pods_in_pre_bind import PodsInPreBind, PreBindWork
+from steersman.scheduler.runtime.waiting_pods import PodAtPermit, WaitingPods
 from steersman.testing import PodBuilder
 
 

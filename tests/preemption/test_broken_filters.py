@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from steersman.engine.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, CycleAborted, Status, error, unschedulable
-from steersman.preemption.candidates import Candidate
-from steersman.preemption.disruption_budgets import Budgets
-from steersman.preemption.dry_run import DryRunQuestion, FullSearch, dry_run, search_plainly
+from steersman.scheduler.engine.evaluation import NodeStatuses
+from steersman.scheduler.preemption.candidates import Candidate
+from steersman.scheduler.preemption.disruption_budgets import Budgets
+from steersman.scheduler.preemption.dry_run import DryRunQuestion, FullSearch, dry_run, search_node_by_node
 from steersman.testing import make_node, make_pod
 
 NOW = 2_000_000_000.0
@@ -68,6 +68,6 @@ def test_other_nodes_are_candidates_all_the_same() -> None:
     statuses = NodeStatuses({unschedulable("somebody is here"): ["n1", "n2"]})
     what_if = WhatIfItBreaks(lambda node: node.name == "n1" and not node.pod_count)
     question = DryRunQuestion(PREEMPTOR, statuses, CycleState(), what_if, Budgets(()), FullSearch(), True, NOW)
-    runs = search_plainly(question, nodes)
+    runs = search_node_by_node(question, nodes)
     assert [candidate.node for candidate in runs.candidates] == ["n2"]
     assert [status.code for status in runs.statuses.groups] == [Code.ERROR]

@@ -8,28 +8,27 @@ from dataclasses import dataclass
 from unittest import mock
 
 import msgspec
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 from tests.preemption.clusters import NOW, PROFILE, PreemptionCluster
 
 from steersman import api
+from steersman.base.rng import SeededRng
 from steersman.config import DefaultPreemptionArgs
-from steersman.preemption import reprieve
-from steersman.preemption.candidates import Candidate, CandidateChoice
-from steersman.preemption.column_dry_run import ColumnDryRun
-from steersman.preemption.disruption_budgets import Budgets
-from steersman.preemption.dry_run import (
+from steersman.scheduler.preemption import reprieve
+from steersman.scheduler.preemption.candidates import Candidate, CandidateChoice
+from steersman.scheduler.preemption.column_dry_run import ColumnDryRun
+from steersman.scheduler.preemption.disruption_budgets import Budgets
+from steersman.scheduler.preemption.dry_run import (
     CandidateSearch,
     DryRunQuestion,
     DryRuns,
     FullSearch,
     SampledSearch,
     SearchBounds,
-    search_plainly,
+    search_node_by_node,
 )
-from steersman.rng import SeededRng
-from steersman.state.row_info import LiveNodes
+from steersman.scheduler.state.row_info import LiveNodes
 from steersman.testing import NodeBuilder, PodBuilder, make_disruption_budget, make_node, make_pod
 
 NODES = [f"n{index}" for index in range(5)]
@@ -97,7 +96,7 @@ Change = Callable[[PreemptionCluster], None]
 @st.composite
 def arrivals(draw: st.DrawFn, index: int, cast: Cast) -> Change:
     pod = draw(cast.pods(f"pod-{index}")).node(draw(a_node)).obj()
-    return lambda cluster: cluster.setting.add_existing_pod(pod)
+    return lambda cluster: cluster.setting.change(pod)
 
 
 @st.composite
@@ -107,13 +106,13 @@ def changes(draw: st.DrawFn, index: int, cast: Cast) -> Change:
         return draw(arrivals(index, cast))
     if kind == "node":
         node = draw(cast.nodes(draw(a_node))).obj()
-        return lambda cluster: cluster.setting.add_object(node)
+        return lambda cluster: cluster.setting.change(node)
     if kind == "nominate":
         rival, target = draw(cast.pods(f"rival-{index}")), draw(a_node)
         return lambda cluster: cluster.nominate(rival, target)
     if kind == "budget":
         budget = draw(budgets(f"budget-{draw(st.integers(0, 2))}"))
-        return lambda cluster: cluster.setting.add_object(budget)
+        return lambda cluster: cluster.setting.change(budget)
     position, start = draw(st.integers(0, 30)), draw(st.sampled_from(STARTS))
     return lambda cluster: leave(cluster, position) if kind == "leave" else start_late(cluster, position, start)
 
@@ -151,7 +150,7 @@ def searches(
     )
     nodes = LiveNodes(cluster.setting.cache.nodes)
     pruned = columns.search(msgspec.structs.replace(question, detailed=False))
-    return [search_plainly(question, nodes), columns.search(question), pruned]
+    return [search_node_by_node(question, nodes), columns.search(question), pruned]
 
 
 def summary(candidate: Candidate) -> tuple[str, tuple[str, ...], int]:
@@ -184,7 +183,7 @@ def test_every_search_finds_the_same(data: st.DataObject) -> None:
 @examples(40)
 @given(st.data())
 def test_every_search_finds_the_same_when_rows_are_sorted_out_by_sums(data: st.DataObject) -> None:
-    with mock.patch.object(reprieve, "MANY_ROWS", 2):
+    with mock.patch.object(reprieve, "PRUNE_ABOVE_ROWS", 2):
         tell_a_story(data, SOLITARY)
 
 
@@ -194,7 +193,7 @@ def tell_a_story(data: st.DataObject, cast: Cast) -> None:
     for index in range(data.draw(st.integers(10, 30))):
         data.draw(arrivals(index, cast))(cluster)
     if data.draw(st.booleans()):
-        cluster.setting.add_object(data.draw(budgets("budget-0")))
+        cluster.setting.change(data.draw(budgets("budget-0")))
     columns = ColumnDryRun()
     for step in range(data.draw(st.integers(1, 4))):
         for index in range(data.draw(st.integers(0, 4))):

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from unittest import mock
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 from tests.preemption.clusters import PreemptionCluster
 from tests.preemption.test_columns_equal_plain_search import (
@@ -19,9 +18,9 @@ from tests.preemption.test_columns_equal_plain_search import (
     tell_a_story,
 )
 
-from steersman.preemption import reprieve
-from steersman.preemption.column_dry_run import ColumnDryRun
-from steersman.preemption.dry_run import FullSearch
+from steersman.scheduler.preemption import reprieve
+from steersman.scheduler.preemption.column_dry_run import ColumnDryRun
+from steersman.scheduler.preemption.dry_run import FullSearch
 from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
@@ -91,7 +90,7 @@ def test_every_search_finds_the_same(data: st.DataObject) -> None:
 @examples(15)
 @given(st.data())
 def test_every_search_finds_the_same_when_rows_are_sorted_out_by_sums(data: st.DataObject) -> None:
-    with mock.patch.object(reprieve, "MANY_ROWS", 2):
+    with mock.patch.object(reprieve, "PRUNE_ABOVE_ROWS", 2):
         tell_a_story(data, SOCIABLE)
 
 

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from steersman import api
-from steersman.preemption.disruption_budgets import Budgets
+from steersman.scheduler.preemption.disruption_budgets import Budgets
 from steersman.testing import PodBuilder, make_disruption_budget, make_pod
 
 WEB = {"app": "web"}
@@ -77,3 +78,13 @@ def test_every_budget_of_a_pod_is_used_even_if_one_is_violated() -> None:
     tier = make_disruption_budget("tier").namespace("default").selector({"tier": "front"}).allows(1).obj()
     front = make_pod("front").namespace("default").label("tier", "front")
     assert violating([both, front], budget(0), tier) == ["both", "front"]
+
+
+@pytest.mark.parametrize(("ends_at_violation", "expected"), [(False, ["a", "b"]), (True, ["a"])])
+def test_since_v1_37_budgets_after_an_exceeded_one_are_not_charged(
+    ends_at_violation: bool, expected: list[str]
+) -> None:
+    only_a = make_disruption_budget("empty").namespace("default").selector({"only": "a"}).allows(0).obj()
+    budgets = Budgets([only_a, budget(1)], ends_at_violation=ends_at_violation)
+    violating, _ = budgets.split([web("a").label("only", "a").info(), web("b").info()])
+    assert [pod.name for pod in violating] == expected

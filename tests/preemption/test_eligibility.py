@@ -7,7 +7,7 @@ from tests.plugins.handles import FakeNodes
 
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.status import Status, unresolvable, unschedulable
-from steersman.preemption.evaluator import REASON_NEVER, REASON_TERMINATING, why_not_eligible
+from steersman.scheduler.preemption.evaluator import REASON_NEVER, REASON_TERMINATING, why_not_eligible
 from steersman.testing import PodBuilder, make_node, make_pod
 
 RESOLVABLE = unschedulable("Insufficient cpu")

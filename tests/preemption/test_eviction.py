@@ -7,9 +7,9 @@ from tests.preemption.scheduler_pods import FakePods, FakePostFilterHandle, runn
 
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code
-from steersman.preemption.candidates import Candidate
-from steersman.preemption.executor import Executor
-from steersman.runtime.waiting_pods import PodAtPermit
+from steersman.scheduler.preemption.candidates import Candidate
+from steersman.scheduler.preemption.executor import Executor
+from steersman.scheduler.runtime.waiting_pods import PodAtPermit
 from steersman.testing import make_pod
 
 PREEMPTOR = make_pod("preemptor").priority(100).scheduler("my-scheduler").info()
@@ -59,7 +59,7 @@ def test_a_victim_that_is_terminating_already_is_left_alone() -> None:
     pods = FakePods(victims)
     executor = evict(pods, victims)
     assert pods.story == []
-    assert not executor.holds_back(PREEMPTOR.uid)
+    assert not executor.is_gated(PREEMPTOR.uid)
 
 
 def test_a_victim_that_is_gone_already_is_no_failure() -> None:
@@ -113,7 +113,7 @@ def test_a_failure_lets_the_preemptor_try_again_at_once() -> None:
     pods.refused = {"default/protected"}
     executor = evict(pods, victims)
     assert pods.story == ["mark protected", "refuse to delete protected", "activate preemptor"]
-    assert not executor.holds_back(PREEMPTOR.uid)
+    assert not executor.is_gated(PREEMPTOR.uid)
 
 
 def test_after_a_failure_the_last_victim_is_spared() -> None:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 from tests.preemption.clusters import PreemptionCluster
 
+from steersman.base.rng import SeededRng
 from steersman.config import DefaultPreemptionArgs
-from steersman.preemption.dry_run import CandidateCount, FullSearch, SampledSearch, SearchBounds
-from steersman.rng import SeededRng
+from steersman.scheduler.preemption.dry_run import CandidateCount, FullSearch, SampledSearch, SearchBounds
 from steersman.testing import NodeBuilder, PodBuilder, make_disruption_budget, make_node, make_pod
 
 both_ways = pytest.mark.parametrize("scalar", [True, False], ids=["plain", "columns"])

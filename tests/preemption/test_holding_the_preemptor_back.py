@@ -12,9 +12,9 @@ from tests.preemption.scheduler_pods import FakePods, FakePostFilterHandle, runn
 from steersman.config import DefaultPreemptionArgs
 from steersman.framework.events import ActionType, EventResource, QueueingHint
 from steersman.framework.status import Code
-from steersman.preemption import DefaultPreemption
-from steersman.preemption.candidates import Candidate
-from steersman.preemption.default_preemption import REASON_UNDER_WAY
+from steersman.scheduler.preemption import DefaultPreemption
+from steersman.scheduler.preemption.candidates import Candidate
+from steersman.scheduler.preemption.default_preemption import REASON_UNDER_WAY
 from steersman.testing import make_pod
 
 PREEMPTOR = make_pod("preemptor").priority(100).info()

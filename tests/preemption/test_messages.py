@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from tests.preemption.clusters import PreemptionCluster
 
-from steersman.cycle.decision import Unschedulable
 from steersman.framework.status import Code
+from steersman.scheduler.cycle.decision import Unschedulable
 from steersman.testing import PodBuilder, make_node, make_pod
 
 NODES = [make_node(name).capacity(cpu="4", pods=10) for name in ("n1", "n2", "n3")]
@@ -84,8 +84,8 @@ def test_a_pod_that_cannot_be_helped_loses_its_nomination(scalar: bool) -> None:
 def test_a_pod_that_is_gone_meanwhile_is_an_error() -> None:
     cluster = PreemptionCluster(NODES[:1], [running("a", "n1", "4")])
     info = cluster.pending(preemptor())
-    cluster.setting.api.pods.clear()
-    decision = cluster.setting.cycle.schedule_one(info)
+    cluster.setting.scheduler.pods.clear()
+    decision = cluster.setting.decide(info)
     assert isinstance(decision, Unschedulable)
     assert decision.post_filter is not None
     assert decision.post_filter.status.code is Code.ERROR

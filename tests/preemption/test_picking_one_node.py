@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from steersman.preemption.candidates import ONLY_CANDIDATE, SMALLEST_NAME, Candidate, pick
+from steersman.scheduler.preemption.candidates import ONLY_CANDIDATE, SMALLEST_NAME, Candidate, pick
 from steersman.testing import make_pod
 
 NOW = 2_000_000_000.0

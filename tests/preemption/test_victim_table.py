@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import math
 
-from steersman.preemption.candidates import by_importance
-from steersman.preemption.victim_table import VictimTable
-from steersman.state.cache import Cache
-from steersman.state.objects import ObjectStore
+from steersman.scheduler.preemption.candidates import by_importance
+from steersman.scheduler.preemption.victim_table import VictimTable
+from steersman.scheduler.state.cache import Cache
+from steersman.scheduler.state.objects import ObjectStore
 from steersman.testing import PodBuilder, make_node, make_pod
 
 NOW = 2_000_000_000.0

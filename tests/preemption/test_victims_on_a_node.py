@@ -124,8 +124,8 @@ def test_a_pod_that_comes_later_is_protected_as_well(scalar: bool) -> None:
     budget = make_disruption_budget("web").selector({"app": "web"}).allows(0).obj()
     cluster = PreemptionCluster([NODE], [other, running("important", "2", 5)], [budget], scalar=scalar)
     assert cluster.victims(preemptor("2"))[1] == ["other"]
-    cluster.setting.cache.remove_pod(other.obj())
-    cluster.setting.add_existing_pod(running("protected", "2", 0).label("app", "web").obj())
+    cluster.setting.delete(other.obj())
+    cluster.setting.change(running("protected", "2", 0).label("app", "web").obj())
     assert cluster.victims(preemptor("2"))[1] == ["important"]
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scheduling queue as one would explain it: no heaps, no indexes, every question answered by looking at every pod.
 
-The slow twin of `steersman.queue` for `test_queue_against_plain_model`. Every pod in flight keeps its own list of the
+The slow twin of `steersman.scheduler.queue` for `test_queue_against_plain_model`. Every pod in flight keeps its own list of the
 events it missed, instead of all of them sharing a log.
 """
 

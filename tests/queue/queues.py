@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from steersman import api
-from steersman.clock import ManualClock
+from steersman.base.clock import ManualClock
+from steersman.base.internal_errors import InternalErrors
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, HintFn
 from steersman.framework.status import Status, unschedulable
-from steersman.internal_errors import InternalErrors
-from steersman.plugins.priority_sort import PrioritySort
-from steersman.queue import Place, QueuedPodInfo, QueueProfile, QueueSettings, SchedulingQueue, SortKey
+from steersman.scheduler.plugins.priority_sort import PrioritySort
+from steersman.scheduler.queue import Place, QueuedPodInfo, QueueProfile, QueueSettings, SchedulingQueue, SortKey
 
 PROFILE = "default-scheduler"
 #: A whole second, as ends of backoff are.

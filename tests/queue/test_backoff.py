@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tests.queue.queues import NODE_ADD, START, QueueUnderTest, row
 
-from steersman.queue import MICROSECONDS, NEVER, Place, QueueSettings
+from steersman.scheduler.queue import MICROSECONDS, NEVER, Place, QueueSettings
 from steersman.testing import make_pod
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.queue.queues import NODE_ADD, NODE_LABEL, POD_LABEL, START, QueueUnderTest, row
 
 from steersman.framework.events import QueueingHint
-from steersman.queue import Place, PodAlreadyQueuedError, QueuedPodInfo
+from steersman.scheduler.queue import Place, PodAlreadyQueuedError, QueuedPodInfo
 from steersman.testing import make_pod
 
 
@@ -147,7 +147,7 @@ def test_a_second_object_of_a_pod_in_flight_is_not_taken_either() -> None:
     test.pop()
     test.add(make_pod("pod").resource_version(2).obj(), make_pod("next").obj())
 
-    taken = test.queue.take_active()
+    taken = test.queue.pop_active()
     assert taken is not None
     assert taken.pod.metadata.name == "next"
     test.queue.begin_and_end(taken)

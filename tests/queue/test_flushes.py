@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 from tests.queue.queues import NODE_ADD, START, Gate, QueueUnderTest, row
 
-from steersman.internal_errors import InternalErrors
-from steersman.queue import MICROSECONDS, NEVER, Place, QueuedPodInfo, QueueSettings
-from steersman.queue.requeue import Requeuer
+from steersman.base.internal_errors import InternalErrors
+from steersman.scheduler.queue import MICROSECONDS, NEVER, Place, QueuedPodInfo, QueueSettings
+from steersman.scheduler.queue.requeue import Requeuer
 from steersman.testing import make_pod
 
 

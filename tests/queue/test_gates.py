@@ -10,7 +10,7 @@ from tests.queue.queues import NODE_ADD, NODE_LABEL, START, Gate, QueueUnderTest
 
 from steersman import api
 from steersman.framework.status import Status
-from steersman.queue import CountingQueueMetrics, Place, QueuedPodInfo
+from steersman.scheduler.queue import CountingQueueMetrics, Place, QueuedPodInfo
 from steersman.testing import make_pod
 
 

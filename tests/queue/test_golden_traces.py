@@ -8,7 +8,7 @@ import logging
 import pytest
 from tests.golden_files import golden_lines
 
-from steersman.conformance.queue_traces import run_trace
+from steersman.testing.conformance.queue_traces import run_trace
 
 
 def test_every_recorded_operation_leaves_our_queue_in_the_recorded_state(caplog: pytest.LogCaptureFixture) -> None:

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from steersman.plugins.priority_sort import PrioritySort
-from steersman.queue.heap import QueuedPodHeap, SortKey
-from steersman.queue.queued_pod import QueuedPodInfo
+from steersman.scheduler.plugins.priority_sort import PrioritySort
+from steersman.scheduler.queue.heap import QueuedPodHeap, SortKey
+from steersman.scheduler.queue.queued_pod import QueuedPodInfo
 from steersman.testing import make_pod
 
 NAMES = st.sampled_from("abcdefgh")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from tests.queue.queues import NODE_ADD
 
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
-from steersman.queue import hint_rows
+from steersman.scheduler.queue import hint_rows
 
 TAINT = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
 

@@ -17,7 +17,7 @@ from steersman.framework.events import (
     EventResource,
     QueueingHint,
 )
-from steersman.queue import Place, QueueProfile
+from steersman.scheduler.queue import Place, QueueProfile
 from steersman.testing import make_node, make_pod
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.queue import IllegalMoveError, Place, QueuedPodInfo
-from steersman.queue.queued_pod import TRANSITIONS
+from steersman.scheduler.queue import IllegalMoveError, Place, QueuedPodInfo
+from steersman.scheduler.queue.queued_pod import TRANSITIONS
 from steersman.testing import make_pod
 
 
@@ -31,7 +31,7 @@ def test_a_pod_after_an_error_is_never_popped_from_its_backoff() -> None:
         queued_in(Place.ERROR_BACKOFF).move_to(Place.IN_FLIGHT, "Pop")
 
 
-def test_the_error_tells_where_the_pod_was_and_how_it_got_there() -> None:
+def test_the_error_names_the_place_of_the_pod_and_the_move_that_led_there() -> None:
     queued = queued_in(Place.OUTSIDE)
     queued.record_attempt(["Fit"])
     queued.move_to(Place.UNSCHEDULABLE, "ScheduleAttemptFailure")
@@ -40,5 +40,5 @@ def test_the_error_tells_where_the_pod_was_and_how_it_got_there() -> None:
 
     assert str(caught.value) == (
         "pod default/web (uid u1) cannot go from UNSCHEDULABLE to IN_FLIGHT because of Pop: it is in UNSCHEDULABLE, "
-        "where ScheduleAttemptFailure brought it, after 0 attempts, rejected by ['Fit'], gated by nobody"
+        "moved there by ScheduleAttemptFailure, after 0 attempts, rejected by ['Fit'], gated by no plugin"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tests.queue.queues import QueueUnderTest
 
-from steersman.queue import QueuedPodInfo, sort_key_of
+from steersman.scheduler.queue import QueuedPodInfo, sort_key_of
 from steersman.testing import make_pod
 
 

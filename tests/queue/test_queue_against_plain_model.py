@@ -10,11 +10,11 @@ from tests.queue import plain_queue
 from tests.queue.plain_queue import PlainPod, PlainQueue
 
 from steersman import api
-from steersman.clock import ManualClock
+from steersman.base.clock import ManualClock
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from steersman.framework.status import Status, unschedulable
-from steersman.plugins.priority_sort import PrioritySort
-from steersman.queue import (
+from steersman.scheduler.plugins.priority_sort import PrioritySort
+from steersman.scheduler.queue import (
     MICROSECONDS,
     Place,
     PodAlreadyQueuedError,

@@ -7,7 +7,7 @@ from tests.queue.queues import NODE_ADD, POD_LABEL, START, QueueUnderTest, row
 
 from steersman import api
 from steersman.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
-from steersman.queue import Place
+from steersman.scheduler.queue import Place
 from steersman.testing import make_pod
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tests.queue.queues import NODE_ADD, PROFILE, Gate, QueueUnderTest, row
 
-from steersman.queue import CountingQueueMetrics, QueueInvariantError
+from steersman.scheduler.queue import CountingQueueMetrics, QueueInvariantError
 from steersman.testing import make_pod
 
 

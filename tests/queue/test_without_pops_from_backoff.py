@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tests.queue.queues import NODE_ADD, START, Gate, QueueUnderTest, row
 
-from steersman.queue import MICROSECONDS, Place, QueueSettings
+from steersman.scheduler.queue import MICROSECONDS, Place, QueueSettings
 from steersman.testing import make_pod
 
 WAITS = QueueSettings(pops_from_backoff=False)

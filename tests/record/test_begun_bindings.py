@@ -12,11 +12,10 @@ from benchmarks.recording.stub_server import StubCluster, served
 from tests.app.running import ALONE, UNSERVED
 from tests.client.serving import run
 
-from steersman.app import Control, RecordOptions, RunOptions
-from steersman.app import run as run_program
 from steersman.record import RecordReader, history, replay
 from steersman.record.frames import CallEndBody, FrameKind
 from steersman.record.recorded_run import body_of
+from steersman.run.app import Control, RecordOptions, RunOptions, run as run_program
 
 PODS = 60
 REFUSED_EVERY = 7

@@ -11,15 +11,16 @@ from tests.app.running import cluster, running_program
 from tests.client.dispatching import stored
 from tests.client.following import until
 from tests.client.serving import run
-from tests.sim.busy_clusters import busy_cluster
-from tests.sim.clusters import a_pod, nodes, pods
+from tests.simulation.busy_clusters import busy_cluster
+from tests.simulation.clusters import a_pod, nodes, pods
 
-from steersman.app import RecordOptions
-from steersman.conformance.bundles import run_bundle
-from steersman.errors import InputError
-from steersman.record import Extracted, decision_table, extract, history, record_simulation
-from steersman.sim import Simulation
+from steersman.base.errors import InputError
+from steersman.record import decision_table, history, record_simulation
+from steersman.run.app import RecordOptions
+from steersman.simulation import Simulation
 from steersman.testing import make_pod
+from steersman.testing.conformance.bundles import run_bundle
+from steersman.testing.conformance.record_extraction import Extracted, extract
 
 
 def agrees(extracted: Extracted, folder: Path) -> bool:
@@ -37,6 +38,17 @@ def test_every_attempt_of_a_busy_cluster_is_a_scenario_that_holds(tmp_path: Path
         extracted = extract(tmp_path / "record", pod)
         assert agrees(extracted, tmp_path), pod
         assert not [note for note in extracted.notes if "the record says" in note], pod
+
+
+def test_an_attempt_keeps_the_version_that_was_emulated(tmp_path: Path) -> None:
+    simulation = Simulation.load(nodes("n1", "n2"), a_pod("small", cpu="1").obj(), emulated_version="1.37")
+    with record_simulation(simulation, tmp_path / "record"):
+        simulation.run(until=10)
+    extracted = extract(tmp_path / "record", "small")
+    assert extracted.scenario["version"] == "1.37"
+    assert agrees(extracted, tmp_path)
+    scores = extracted.scenario["expected"][0]["scores"]["plugins"]
+    assert "VolumeBinding" in [plugin["name"] for plugin in scores]
 
 
 def test_an_earlier_attempt_has_the_cluster_of_its_time(tmp_path: Path) -> None:

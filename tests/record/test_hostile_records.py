@@ -13,33 +13,31 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from tests.app.running import cluster, running_program
 from tests.client.dispatching import stored
 from tests.client.following import until
 from tests.client.serving import run
-from tests.sim.busy_clusters import busy_cluster
+from tests.simulation.busy_clusters import busy_cluster
 
-from steersman.app import RecordOptions
-from steersman.errors import InputError, SteersmanError
+from steersman.base.errors import InputError, SteersmanError
 from steersman.record import (
     Limits,
     RecordReader,
     decision_table,
-    extract,
     history,
     record_simulation,
     replay,
+    segments as segments_module,
     simulation_at,
 )
-from steersman.record import segments as segments_module
+from steersman.record.expansion import MAX_COMMAS, expanded
 from steersman.record.frames import Frame, FrameError, FrameKind, StepBody
-from steersman.record.live_items import MOST_COMMAS, expanded
-from steersman.record.placed import expanded_replicas
 from steersman.record.segments import MARKER, SegmentWriter, segment_files, segment_header
-from steersman.sim import Simulation
+from steersman.run.app import RecordOptions
+from steersman.simulation import Simulation
 from steersman.testing import make_node, make_pod
+from steersman.testing.conformance.record_extraction import extract
 
 NEVER = 1e9
 NO_JSON = [b"", b"{", b"[" * 5000, b'{"a":' * 3000, b"\xff\xfe", b"nul", b"[1e999]"]
@@ -251,7 +249,7 @@ def test_a_block_that_unpacks_to_more_than_it_says_is_left_out(tmp_path: Path) -
     (problem,) = reader.problems
     assert problem.file.endswith("00000001.segment")
     assert problem.offset == len(segment_header(1))
-    with pytest.raises(InputError, match="holds nothing that could be replayed"):
+    with pytest.raises(InputError, match="does not say how it began"):
         replay(tmp_path)
 
 
@@ -272,7 +270,7 @@ def test_a_step_that_goes_on_for_centuries_is_refused(tmp_path: Path, method: st
         simulation.run(until=10)
     frames = [
         frame._replace(body=msgspec.json.encode(StepBody(method, (1e12,)))) if frame.kind == FrameKind.STEP else frame
-        for frame in _raw_frames(tmp_path / "record")
+        for frame in RecordReader(tmp_path / "record").all_frames()
     ]
     writer = SegmentWriter(tmp_path / "changed", Limits())
     writer.write(frames)
@@ -281,16 +279,23 @@ def test_a_step_that_goes_on_for_centuries_is_refused(tmp_path: Path, method: st
         replay(tmp_path / "changed")
 
 
-def test_a_frame_with_more_replicas_than_any_has_is_not_read() -> None:
-    body = b'{"replicas":[' + b"1," * (MOST_COMMAS + 1) + b"1]}"
-    with pytest.raises(FrameError, match="more replicas than any writer puts into one"):
-        list(expanded_replicas(Frame(FrameKind.PLACED, 1.0, (), body)))
+def test_a_record_is_decompressed_up_to_a_limit(tmp_path: Path) -> None:
+    padding = b" " * (32 << 20)
+    objects = [Frame(FrameKind.OBJECT, 1.0, (), b"{}" + padding) for _ in range(10)]
+    run_frame = next(frame for frame in _raw_frames(simulated()) if frame.kind == FrameKind.RUN)
+    writer = SegmentWriter(tmp_path, Limits())
+    for frame in (run_frame, *objects):
+        writer.write([frame])
+    writer.close()
+    with pytest.raises(InputError, match="is more than 500 times as large when it is decompressed"):
+        replay(tmp_path)
 
 
-def test_a_frame_of_stimuli_with_more_parts_than_any_has_is_not_read() -> None:
-    body = b"[" + b"1," * (MOST_COMMAS + 1) + b"1]"
-    with pytest.raises(FrameError, match="more stimuli than any writer puts into one"):
-        list(expanded(Frame(FrameKind.STIMULI, 1.0, (), body)))
+@pytest.mark.parametrize(("kind", "limit"), MAX_COMMAS.items())
+def test_a_frame_with_more_items_than_any_has_is_not_read(kind: FrameKind, limit: int) -> None:
+    body = b"[" + b"1," * (limit + 1) + b"1]"
+    with pytest.raises(FrameError, match="more items than any recorder puts into one"):
+        list(expanded(Frame(kind, 1.0, (), body)))
 
 
 @pytest.mark.parametrize(
@@ -302,8 +307,13 @@ def test_a_frame_of_stimuli_with_more_parts_than_any_has_is_not_read() -> None:
         b'["tick",1]',
         b'["tick",1,"attempt",0,"decision"]',
         b'["tick",1e300,"attempt",0]',
+        b'["at"]',
+        b'["at",1,"call"]',
+        b'["at",1,"all bound",[],"all bound",[]]',
+        b'["call",1]',
+        b'["given",1,{"kind":"Pod"}]',
     ],
 )
-def test_stimuli_that_cannot_be_read_are_told(body: bytes) -> None:
-    with pytest.raises(FrameError, match="stimuli cannot be read"):
+def test_items_that_cannot_be_read_are_reported(body: bytes) -> None:
+    with pytest.raises(FrameError, match="items cannot be read"):
         list(expanded(Frame(FrameKind.STIMULI, 1.0, (), body)))

@@ -19,16 +19,17 @@ from tests.client.following import until
 from tests.client.serving import run, serve
 
 from steersman import api
-from steersman.app import RecordOptions
-from steersman.assembly.stimuli import Stimulus
+from steersman.base.errors import InputError
 from steersman.config import API_VERSION, CONFIGURATION_KIND
-from steersman.errors import InputError
-from steersman.record import Differs, RecordReader, Replay, history, replay, simulation_at
+from steersman.record import Differs, Limits, RecordReader, Replay, history, replay, simulation_at
 from steersman.record.frames import FrameKind, WatchEventBody
-from steersman.record.live_items import TICK
-from steersman.record.live_log import LiveLog
+from steersman.record.history import AFTER_GAP, FOUND
+from steersman.record.items import TICK
+from steersman.record.log import LogObserver, RecordLog
 from steersman.record.recorded_run import body_of
 from steersman.record.segments import BlockBuilder, SegmentWriter, segment_files
+from steersman.run.app import RecordOptions
+from steersman.scheduler.assembly.host_actions import HostAction
 from steersman.testing import make_node, make_pod
 
 PERMIT = """
@@ -220,6 +221,25 @@ def test_a_record_that_was_cut_off_is_compared_up_to_there(tmp_path: Path) -> No
     assert "was ended without closing its record, or still runs: its last second is missing at most" in note
 
 
+def test_a_record_whose_beginning_is_damaged_is_compared_from_the_next_process_on(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        server = cluster()
+        for index in range(2):
+            server.store.create(make_pod(f"p{index}").req(cpu="1").obj())
+            async with running_program(server, QUICK, record=RecordOptions(str(tmp_path))) as program:
+                await until(lambda index=index: scheduled(server, f"p{index}"))  # type: ignore[misc]
+                assert await program.stopped() == 0
+
+    run(scenario())
+    first = segment_files(tmp_path)[0]
+    content = first.read_bytes()
+    second_block = content.index(b"BLK1", content.index(b"BLK1") + 1)
+    first.write_bytes(content[: second_block - 1] + bytes([content[second_block - 1] ^ 1]) + content[second_block:])
+    found = replay(tmp_path)
+    assert found.is_same
+    assert (found.same, found.recorded, found.not_compared) == (1, 2, 1)
+
+
 def test_another_configuration_decides_on_the_cluster_as_it_was(tmp_path: Path) -> None:
     packed = tmp_path / "packed.yaml"
     packed.write_text(PACKED)
@@ -259,7 +279,7 @@ def _has_decisions(directory: Path) -> bool:
 def test_a_disk_that_fails_is_told_once_and_the_record_goes_on_with_a_gap(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("steersman.record.live_log.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("steersman.record.log.RETRY_SECONDS", 0.0)
     write = SegmentWriter.write_block
     is_full = False
 
@@ -294,30 +314,26 @@ def test_a_disk_that_fails_is_told_once_and_the_record_goes_on_with_a_gap(
     assert found.same >= 1
     assert any("are missing" in note for note in found.notes)
     assert history(tmp_path, "last").entries
+    (first, *_) = history(tmp_path, "meanwhile").entries
+    assert (first.event, first.message) == (FOUND, AFTER_GAP)
+    assert first.node.startswith("n"), "the snapshot says where the pod is"
+    assert [entry.event for entry in history(tmp_path, "before").entries].count("added") == 1
 
 
 def test_a_log_that_is_too_slow_pauses_instead_of_growing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steersman.record.live_log.MOST_LEFT_BYTES", 100)
-    monkeypatch.setattr("steersman.record.live_log.BLOCK_BYTES", 1)
+    monkeypatch.setattr("steersman.record.log.MAX_WAITING_BYTES", 100)
+    monkeypatch.setattr("steersman.record.log.BLOCK_BYTES", 1)
     failures: list[str] = []
 
-    class Observer:
-        def wrote(self, size: int) -> None:
-            """Not looked at."""
-
+    class Observer(LogObserver):
         def failed(self, reason: str) -> None:
             failures.append(reason)
 
-        def resumed(self) -> None:
-            """Not looked at."""
-
-    from steersman.record import Limits
-
-    log = LiveLog(tmp_path, Limits(), Observer())
+    log = RecordLog(tmp_path, Limits(), Observer())
 
     def note_a_tick() -> None:
         noted = log.next_parts()
-        noted.parts += (TICK, 1.0, Stimulus.ATTEMPT, 0)
+        noted.parts += (TICK, 1.0, HostAction.ATTEMPT, 0)
         noted.complete = len(noted.parts)
 
     for _ in range(3):

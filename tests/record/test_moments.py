@@ -6,13 +6,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.sim.busy_clusters import busy_cluster
-from tests.sim.clusters import a_pod, nodes, pods
+from tests.simulation.busy_clusters import busy_cluster
+from tests.simulation.clusters import a_pod, nodes, pods
 
 from steersman import api
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 from steersman.record import record_simulation, simulation_at
-from steersman.sim import Simulation
+from steersman.simulation import Simulation
 
 
 def placed(simulation: Simulation) -> dict[str, str]:

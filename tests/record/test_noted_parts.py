@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from steersman.record.live_items import TICK, NotedParts
+from steersman.record.items import BOUND, TICK, NotedParts
 from steersman.record.segments import name_hash
 
 
@@ -27,3 +27,14 @@ def test_the_name_of_a_stimulus_that_is_not_complete_is_in_the_frame_that_holds_
     second = noted.frame()
     assert second is not None
     assert name_hash("pod/default/second") in (second.name_hashes or ())
+
+
+def test_a_node_may_be_named_like_a_stimulus() -> None:
+    noted = NotedParts()
+    _note(noted, "default/web")
+    noted.parts += [BOUND, "default/web", "uid", TICK]
+    noted.complete = len(noted.parts)
+
+    frame = noted.frame()
+    assert frame is not None
+    assert frame.until == 1.0

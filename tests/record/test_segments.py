@@ -7,27 +7,26 @@ import errno
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 
-from steersman.errors import InputError
+from steersman.base.clock import ManualClock
+from steersman.base.errors import InputError
 from steersman.record import Limits, ProblemKind, RecordReader
-from steersman.record.frames import (
-    Frame,
-    FrameKind,
-    SnapshotBody,
-    encoded,
-)
+from steersman.record.frames import DecisionBody, Frame, FrameKind, RunBody, SnapshotBody, encoded
+from steersman.record.items import AT
 from steersman.record.log import RecordLog
 from steersman.record.reader import SNAPSHOT_SUBJECT
-from steersman.record.segments import SegmentWriter, segment_files
+from steersman.record.recorder import Recorder, SnapshotContents
+from steersman.record.segments import BlockBuilder, SegmentWriter, segment_files
+from steersman.scheduler.diagnosis import Outcome
 
 names = st.text("ab/-é", max_size=12)
 frames = st.builds(
@@ -96,7 +95,7 @@ def test_a_file_that_is_cut_anywhere_gives_its_first_frames_and_says_so(
 @examples(70)
 @given(batches, st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 255)), min_size=1, max_size=3), st.booleans())
 def test_flipped_bits_are_noticed_and_no_frame_is_read_wrongly(
-    blocks: list[list[Frame]], flips: list[tuple[int, int]], is_followed: bool
+    blocks: list[list[Frame]], flips: list[tuple[int, int]], is_incremental: bool
 ) -> None:
     with TemporaryDirectory() as name:
         expected = written(Path(name), blocks)
@@ -105,7 +104,7 @@ def test_flipped_bits_are_noticed_and_no_frame_is_read_wrongly(
         for position, bits in {position % len(content): bits for position, bits in flips}.items():
             content[position] ^= bits
         path.write_bytes(content)
-        if is_followed:
+        if is_incremental:
             (path.parent / "00000002.segment").write_bytes(b"")
         found, problems = read(Path(name))
         assert problems
@@ -135,13 +134,6 @@ def test_a_writer_cuts_a_torn_tail_and_goes_on_after_it(blocks: list[list[Frame]
         assert read(Path(name)) == ([*before, a_frame(7)._replace(number=len(before))], [])
 
 
-def snapshot(number: int) -> list[Frame]:
-    return [
-        encoded(FrameKind.SNAPSHOT, 1000.0 + number, SnapshotBody(1, number), [SNAPSHOT_SUBJECT]),
-        Frame(FrameKind.RUN, 1000.0 + number, (), b"{}"),
-    ]
-
-
 def test_frames_are_found_by_time_without_unpacking_other_blocks(tmp_path: Path) -> None:
     written(tmp_path, [[a_frame(3 * block + index) for index in range(3)] for block in range(4)])
     (path,) = segment_files(tmp_path)
@@ -153,17 +145,30 @@ def test_frames_are_found_by_time_without_unpacking_other_blocks(tmp_path: Path)
     assert not reader.problems, "the last block was not looked into"
 
 
-class Appending:
-    """Appends frames to a log, and knows how many."""
+class DecisionRecorder(Recorder):
+    """Notes one decision a second, with a message that cannot be compressed."""
 
-    def __init__(self, directory: Path, limits: Limits) -> None:
-        self.count = 0
-        self.log = RecordLog(directory, lambda: snapshot(self.count), limits)
+    def __init__(self, directory: Path, limits: Limits | None = None) -> None:
+        self._clock = ManualClock(1000.0)
+        self.log = RecordLog(directory, limits or Limits(), waits_for_disk=True)
+        super().__init__(self.log, RunBody("simulate", "1", "1", 0, 1000.0, {}), self._clock)
+        self.log.start()
+
+    def _snapshot_contents(self) -> SnapshotContents:
+        return SnapshotContents(0, ())
 
     def append(self, count: int) -> None:
         for _ in range(count):
-            self.log.append([a_frame(self.count, size=1000)])
-            self.count += 1
+            if self.log.wants_attention:
+                self._attend()
+            self._parts += (AT, self._now())
+            body = ("default/web", "uid", "default-scheduler", Outcome.UNSCHEDULABLE, self._now())
+            self.note_decision(DecisionBody(*body, message=os.urandom(1000).hex()))
+            self.end()
+            self._clock.advance(1.0)
+
+    def append_and_flush(self, count: int) -> None:
+        self.append(count)
         self.log.flush()
 
 
@@ -172,10 +177,10 @@ def decisions(found: list[Frame]) -> list[float]:
 
 
 def test_a_full_segment_is_followed_by_one_that_begins_with_a_snapshot(tmp_path: Path) -> None:
-    appending = Appending(tmp_path, Limits(segment_bytes=5_000))
+    recorder = DecisionRecorder(tmp_path, Limits(segment_bytes=5_000))
     for _ in range(10):
-        appending.append(5)
-    appending.log.close()
+        recorder.append_and_flush(5)
+    recorder.log.close()
     assert len(segment_files(tmp_path)) > 3
     found, problems = read(tmp_path)
     assert not problems
@@ -189,10 +194,10 @@ def test_a_full_segment_is_followed_by_one_that_begins_with_a_snapshot(tmp_path:
 
 
 def test_the_oldest_segments_go_when_there_are_too_many_bytes(tmp_path: Path) -> None:
-    appending = Appending(tmp_path, Limits(segment_bytes=5_000, total_bytes=20_000))
+    recorder = DecisionRecorder(tmp_path, Limits(segment_bytes=5_000, total_bytes=20_000))
     for _ in range(30):
-        appending.append(5)
-    appending.log.close()
+        recorder.append_and_flush(5)
+    recorder.log.close()
     assert 5_000 < sum(path.stat().st_size for path in segment_files(tmp_path)) < 40_000
     found, problems = read(tmp_path)
     assert not problems
@@ -229,40 +234,60 @@ def test_a_segment_that_is_missing_is_told(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from steersman.record.frames import Frame
-from steersman.record.log import RecordLog
-log = RecordLog(Path(sys.argv[1]), list)
-for number in range(1000):
-    log.append([Frame(5, float(number), ("pod/default/web",), b"x" * 100)])
-log.flush()
-for number in range(1000, 5000):
-    log.append([Frame(5, float(number), ("pod/default/web",), b"x" * 100)])
+from tests.record.test_segments import DecisionRecorder
+recorder = DecisionRecorder(Path(sys.argv[1]))
+recorder.append_and_flush(1000)
+recorder.append(4000)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
 def test_what_was_flushed_survives_kill_9(tmp_path: Path) -> None:
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], timeout=60)
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path)],
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     assert killed.returncode == -9
     found, problems = read(tmp_path)
-    assert [frame.time for frame in found] == [float(number) for number in range(len(found))]
-    assert len(found) >= 1000
+    assert decisions(found) == list(range(len(decisions(found))))
+    assert len(decisions(found)) >= 1000
     assert problems in ([], [ProblemKind.TORN_TAIL])
 
 
 def test_a_disk_that_is_full_ends_the_record_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = RecordLog(tmp_path, list)
+    recorder = DecisionRecorder(tmp_path)
 
     def refuse(_: SegmentWriter) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(SegmentWriter, "sync", refuse)
-    log.append([a_frame(1)])
+    recorder.append(1)
     with pytest.raises(InputError, match="cannot be written: No space left on device"):
-        log.flush()
-    log.append([a_frame(2)])
+        recorder.log.flush()
+    recorder.append(1)
+    recorder.log.close()
     with pytest.raises(InputError, match="No space left on device"):
-        log.close()
+        recorder.log.require_success()
+
+
+def test_a_simulation_waits_for_a_disk_that_does_not_keep_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steersman.record.log.MAX_WAITING_BYTES", 100_000)
+    monkeypatch.setattr("steersman.record.log.BLOCK_BYTES", 1)
+    write = SegmentWriter.write_block
+
+    def write_slowly(self: SegmentWriter, block: BlockBuilder) -> None:
+        time.sleep(0.02)
+        write(self, block)
+
+    monkeypatch.setattr(SegmentWriter, "write_block", write_slowly)
+    recorder = DecisionRecorder(tmp_path)
+    recorder.append(5000)
+    recorder.log.close()
+    recorder.log.require_success()
+    found, problems = read(tmp_path)
+    assert not problems
+    assert decisions(found) == list(range(5000)), "nothing is dropped"
 
 
 def test_a_directory_without_a_record_is_refused(tmp_path: Path) -> None:
@@ -273,6 +298,6 @@ def test_a_directory_without_a_record_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_record_of_a_later_format_is_refused(tmp_path: Path) -> None:
-    written(tmp_path, [[encoded(FrameKind.SNAPSHOT, 0.0, SnapshotBody(0, format=4), [SNAPSHOT_SUBJECT])]])
-    with pytest.raises(InputError, match=r"format: is of another format \(got 4\)"):
+    written(tmp_path, [[encoded(FrameKind.SNAPSHOT, 0.0, SnapshotBody(0, format=6), [SNAPSHOT_SUBJECT])]])
+    with pytest.raises(InputError, match=r"format: is of another format \(got 6\)"):
         read(tmp_path)

@@ -7,7 +7,7 @@ import json
 from html.parser import HTMLParser
 from typing import Any
 
-from steersman.report import (
+from steersman.base.report import (
     BYTES,
     FRACTION,
     SECONDS,

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import pytest
 
-STYLE = files("steersman.report").joinpath("page", "report.css").read_text("utf-8")
+STYLE = files("steersman.base.report").joinpath("page", "report.css").read_text("utf-8")
 THEMES = [
     dict(re.findall(r"(--[\w-]+): (#[0-9a-f]{6});", block))
     for block in re.findall(r"color-scheme: (?:light|dark);([^}]*)}", STYLE)

@@ -10,8 +10,8 @@ import re
 
 from tests.report.pages import HOSTILE, ReadPage, full_report
 
-from steersman.printable import has_printable_lines
-from steersman.report import BarChart, Report, Table, Text, render_html
+from steersman.base.printable_text import has_printable_lines
+from steersman.base.report import BarChart, Report, Table, Text, render_html
 
 PLAIN = ["web-0", "node-1", "zone a"]
 

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from steersman.report import BarChart, Column, Figures, HeatMap, Line, LineChart, Report, Table, Text
+from steersman.base.report import BarChart, Column, Figures, HeatMap, Line, LineChart, Report, Table, Text
 
 
 def test_a_report_as_a_dict_names_the_type_of_every_section() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tests.report.pages import HOSTILE, ReadPage
 
-from steersman.report.notebook import heading, paragraph, piece, shares, small_table
+from steersman.base.report.notebook import heading, paragraph, piece, shares, small_table
 
 
 def pieces(texts: list[str]) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from steersman.report import HeatMap, Line, LineChart, Table
-from steersman.report.page_data import json_for_html, section_data, thinned
+from steersman.base.report import HeatMap, Line, LineChart, Table
+from steersman.base.report.page_data import json_for_html, section_data, thinned
 
 
 def test_what_is_not_a_number_becomes_a_gap() -> None:

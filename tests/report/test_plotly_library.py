@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from steersman.errors import SteersmanError
-from steersman.report import BarChart, Report, Table, render_html
-from steersman.report.plotly_library import plotly_library
+from steersman.base.errors import SteersmanError
+from steersman.base.report import BarChart, Report, Table, render_html
+from steersman.base.report.plotly_library import load_plotly_library
 
 
 @pytest.fixture
@@ -18,13 +18,13 @@ def without_plotly(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> Iterato
     """As in an environment that has no package besides Steersman."""
     monkeypatch.setattr(sys, "path", [])
     monkeypatch.delitem(sys.modules, "plotly", raising=False)
-    plotly_library.cache_clear()
+    load_plotly_library.cache_clear()
     yield
-    plotly_library.cache_clear()
+    load_plotly_library.cache_clear()
 
 
 def test_the_installed_script_is_found_without_being_imported() -> None:
-    library = plotly_library()
+    library = load_plotly_library()
     assert "plotly.js v" in library.source[:200]
     assert "plotly" not in sys.modules
     assert len(library.packed) < len(library.source) / 2

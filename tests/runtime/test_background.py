@@ -8,12 +8,12 @@ import logging
 
 import pytest
 
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 from steersman.framework import BackgroundPlugin, FilterPlugin, NodeInfo, PodInfo
 from steersman.framework.events import ClusterEvent
-from steersman.runtime.background import Background
-from steersman.runtime.faults import PluginError
-from steersman.runtime.profile import Profile
+from steersman.scheduler.runtime.background import Background
+from steersman.scheduler.runtime.faults import PluginError
+from steersman.scheduler.runtime.profile import Profile
 from steersman.testing import Harness, make_node, make_pod
 
 

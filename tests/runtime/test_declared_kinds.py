@@ -8,8 +8,8 @@ import pytest
 from steersman import api
 from steersman.framework import ScorePlugin
 from steersman.framework.watching import WATCHED_KINDS, with_custom
-from steersman.runtime import PluginError
-from steersman.runtime.declared_kinds import declared_kinds, declared_reads
+from steersman.scheduler.runtime import PluginError
+from steersman.scheduler.runtime.declared_kinds import declared_kinds, declared_reads
 
 RATE = api.custom_kind("example.com/v1", "Rate", "rates")
 

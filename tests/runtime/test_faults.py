@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 from steersman.framework import Depends, FilterPlugin, NodeInfo, PodInfo, ScorePlugin
 from steersman.framework.plugin import invalid_score
 from steersman.framework.status import Code, Status, error
-from steersman.runtime.faults import as_fault, fault
+from steersman.scheduler.runtime.faults import as_fault, fault
 from steersman.testing import Harness, make_node, make_pod
 
 

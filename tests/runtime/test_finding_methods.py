@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.runtime.faults import PluginError
-from steersman.runtime.methods import find
+from steersman.scheduler.runtime.faults import PluginError
+from steersman.scheduler.runtime.methods import find
 
 
 class Forms:
@@ -55,3 +55,27 @@ def test_any_other_number_of_parameters_is_refused(method: str, taken: int) -> N
 def test_a_missing_method_is_named(method: str) -> None:
     with pytest.raises(PluginError, match=rf'plugin "P": method {method}\(\) is missing'):
         find(Forms(), "P", method, 3)
+
+
+class Awaited:
+    """Coroutines where the scheduler does not wait, and a plain function where it does."""
+
+    async def filter(self, pod: object, node: object) -> None: ...
+
+    def refresh(self) -> None: ...
+
+    async def pre_bind(self, pod: object, node_name: str) -> None: ...
+
+
+def test_a_coroutine_where_the_scheduler_does_not_wait_is_refused() -> None:
+    with pytest.raises(PluginError, match=r'plugin "P": method filter\(\) is a coroutine, which is not awaited here'):
+        find(Awaited(), "P", "filter", 3)
+
+
+def test_a_refresh_that_is_no_coroutine_is_refused() -> None:
+    with pytest.raises(PluginError, match=r"refresh\(\) is not a coroutine; write `async def refresh\(self\)`"):
+        find(Awaited(), "P", "refresh", 0)
+
+
+def test_work_before_the_binding_may_be_a_coroutine() -> None:
+    assert find(Awaited(), "P", "pre_bind", 3) is not None

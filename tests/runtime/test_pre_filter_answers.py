@@ -6,11 +6,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from tests.runtime.calling import arguments
+from tests.runtime.calling import arguments, without_place
 
 from steersman.framework.plugin import PreFilterResult
 from steersman.framework.status import SKIP, Code, Status, unresolvable
-from steersman.runtime.methods import pre_filter_method, status_method
+from steersman.scheduler.runtime.methods import pre_filter_method, status_method
 
 Answer = tuple[PreFilterResult | None, Status | None]
 
@@ -43,7 +43,7 @@ def test_anything_else_is_a_fault() -> None:
     result, status = answer_of({"n1"})
     assert result is None
     assert status is not None
-    assert status.message.startswith("running PreFilter plugin \"P\": answered {'n1'}")
+    assert status.message.startswith("running PreFilter plugin \"P\": returned {'n1'}")
 
 
 def test_an_exception_is_a_fault() -> None:
@@ -52,10 +52,11 @@ def test_an_exception_is_a_fault() -> None:
             raise RuntimeError("lost")
 
     state, pod, node = arguments()
-    assert pre_filter_method(Broken(), "P")(state, pod, [node]) == (
-        None,
-        Status(Code.ERROR, ('running PreFilter plugin "P": RuntimeError: lost',), "P"),
-    )
+    result, status = pre_filter_method(Broken(), "P")(state, pod, [node])
+    assert result is None
+    assert status is not None
+    assert (status.code, status.plugin) == (Code.ERROR, "P")
+    assert without_place(status.message) == 'running PreFilter plugin "P": RuntimeError: lost'
 
 
 def test_points_that_answer_with_a_status_are_called_alike() -> None:
@@ -69,4 +70,6 @@ def test_points_that_answer_with_a_status_are_called_alike() -> None:
     state, pod, _ = arguments()
     assert reserve(state, pod, "good") is None
     assert reserve(state, pod, "full") == Status(Code.UNSCHEDULABLE, ("no room",), "P")
-    assert reserve(state, pod, "bad") == Status(Code.ERROR, ('running Reserve plugin "P": OSError: disk',), "P")
+    broken = reserve(state, pod, "bad")
+    assert broken is not None
+    assert (broken.code, without_place(broken.message)) == (Code.ERROR, 'running Reserve plugin "P": OSError: disk')

@@ -11,8 +11,8 @@ import pytest
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, Plugin
 from steersman.framework.status import Status
-from steersman.runtime.faults import PluginError
-from steersman.runtime.profile import PluginRef, Profile, ProfileSpec, build
+from steersman.scheduler.runtime.faults import PluginError
+from steersman.scheduler.runtime.profile import PluginRef, Profile, ProfileSpec, build
 
 
 class Named(Protocol):

@@ -18,8 +18,8 @@ from steersman.framework import (
     PodInfo,
 )
 from steersman.framework.watching import WATCHED_KINDS
-from steersman.runtime import PluginError
-from steersman.runtime.event_registrations import events_by_resource, registrations
+from steersman.scheduler.runtime import PluginError
+from steersman.scheduler.runtime.event_registrations import events_by_resource, registrations
 from steersman.testing import Harness, make_namespace, make_node, make_pod
 
 EVENTS = events_by_resource(WATCHED_KINDS)
@@ -81,7 +81,7 @@ def test_what_is_no_registration_is_shown() -> None:
         def events_to_register(self) -> Iterable[ClusterEventWithHint]:
             return [ClusterEvent("Node", ActionType.ADD)]  # type: ignore[list-item]
 
-    with pytest.raises(PluginError, match=r'plugin "Wrong": events_to_register\(\) answered ClusterEvent\(.*expected'):
+    with pytest.raises(PluginError, match=r'plugin "Wrong": events_to_register\(\) returned ClusterEvent\(.*expected'):
         registrations("Wrong", Wrong(), EVENTS)
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from tests.plugins.handles import FakeHandle
 
-from steersman.assembly import default_registry
 from steersman.config import ExtensionPoint
 from steersman.framework.plugin import FilterPlugin, ScorePlugin
-from steersman.plugins.in_tree import IN_TREE
-from steersman.runtime.capabilities import capabilities_of
-from steersman.runtime.faults import PluginError
-from steersman.runtime.registry import ENTRY_POINT_GROUP, Registry
+from steersman.scheduler.assembly import default_registry
+from steersman.scheduler.plugins.in_tree import IN_TREE
+from steersman.scheduler.runtime.capabilities import capabilities_of
+from steersman.scheduler.runtime.faults import PluginError
+from steersman.scheduler.runtime.registry import ENTRY_POINT_GROUP, Registry
 
 CHEAP = """
 from steersman.framework.plugin import FilterPlugin, ScorePlugin
@@ -171,7 +171,7 @@ class TestEntryPoints:
         registry = default_registry()
         registry.add_entry_points([entry_point("NodeName", "tests.runtime.test_registry:Plain")])
         assert type(registry.make("NodeName", None, FakeHandle())).__name__ == "NodeName"
-        assert "entry point NodeName = tests.runtime.test_registry:Plain is passed over" in caplog.text
+        assert "entry point NodeName = tests.runtime.test_registry:Plain is skipped" in caplog.text
 
     def test_one_cannot_take_the_place_of_a_plugin_that_was_given(self) -> None:
         registry = default_registry()

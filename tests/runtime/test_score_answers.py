@@ -9,7 +9,7 @@ import pytest
 from tests.runtime.calling import arguments
 
 from steersman.framework.status import Code, CycleAborted, error
-from steersman.runtime.methods import score_method
+from steersman.scheduler.runtime.methods import score_method
 
 
 def answer_of(answer: object) -> int:
@@ -29,7 +29,7 @@ def test_anything_else_is_a_fault_that_names_the_node(nonsense: object) -> None:
         answer_of(nonsense)
     assert abort.value.status.code is Code.ERROR
     assert str(abort.value) == (
-        f'running Score plugins: plugin "P" failed with: score() answered {nonsense!r} for node n1, expected an int'
+        f'running Score plugins: plugin "P" failed with: score() returned {nonsense!r} for node n1, expected an int'
     )
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from steersman.framework.status import Code, Status
-from steersman.runtime.waiting_pods import PodAtPermit, WaitingPods
+from steersman.scheduler.runtime.waiting_pods import PodAtPermit, WaitingPods
 from steersman.testing import make_pod
 
 

@@ -8,9 +8,16 @@ import asyncio
 import msgspec
 
 from steersman import api
-from steersman.clock import ManualClock
-from steersman.embedded import KubeAdmission, Store
-from steersman.embedded.heartbeats import NODE_LEASES, Lease, last_heartbeat
+from steersman.base.clock import ManualClock
+from steersman.cluster.store import KubeAdmission, Store
+from steersman.cluster.store.heartbeats import (
+    NODE_LEASES,
+    Lease,
+    fall_silent,
+    last_heartbeat,
+    renewed_at,
+    resume_heartbeat,
+)
 from steersman.sandbox.foreign_controllers import CHOSEN_PROVISIONER, Heartbeats, VolumeProvisioner
 from steersman.testing import make_node
 
@@ -34,10 +41,85 @@ def test_every_kubelet_that_is_not_silent_renews_its_lease() -> None:
     asyncio.run(beats.renew_all())
     clock.advance(30)
     asyncio.run(beats.renew_all())
-    assert last_heartbeat(cluster, "alive") == clock.now()
-    assert last_heartbeat(cluster, "silent") is None
+    assert renewed_at(cluster, "alive") == clock.now()
+    assert renewed_at(cluster, "silent") is None
     owner = cluster.get(Lease, f"{NODE_LEASES}/alive").metadata.owner_references[0]
     assert owner.uid == cluster.get(api.Node, "alive").metadata.uid
+
+
+def test_leases_are_renewed_when_they_are_read_and_while_somebody_may_watch_them() -> None:
+    cluster = store()
+    clock = cluster.clock
+    assert isinstance(clock, ManualClock)
+    for name in ("n1", "n2"):
+        cluster.create(make_node(name).obj())
+    has_failed, silent = set[str](), f"{NODE_LEASES}/n2"
+    beats = Heartbeats(cluster, has_failed.__contains__, always=False)
+    version = cluster.version
+    clock.advance(100)
+    asyncio.run(_one_round(beats))
+    assert cluster.version == version  # unread, they cost nothing
+    assert last_heartbeat(cluster, "n1") is None  # and the node is taken to be alive
+    renewed = cluster.document(Lease, f"{NODE_LEASES}/n1")["spec"]["renewTime"]
+    assert renewed == "1970-01-01T00:18:20.000000Z"
+    assert (renewed_at(cluster, "n1"), renewed_at(cluster, "n2")) == (1100.0, 1000.0)
+    assert len(cluster.documents(Lease)) == 2
+    assert renewed_at(cluster, "n2") == 1100.0
+    clock.advance(60)
+    asyncio.run(_one_round(beats))
+    assert renewed_at(cluster, "n1") == 1160.0
+    has_failed.add("n2")
+    fall_silent(cluster, "n2")
+    clock.advance(60)
+    assert cluster.document(Lease, silent)["spec"]["renewTime"].startswith("1970-01-01T00:19:20")
+    assert last_heartbeat(cluster, "n2") == 1160.0
+    has_failed.clear()
+    resume_heartbeat(cluster, "n2")
+    assert last_heartbeat(cluster, "n2") is None
+
+
+async def _one_round(beats: Heartbeats) -> None:
+    task = asyncio.ensure_future(beats.run())
+    await asyncio.sleep(0)
+    task.cancel()
+
+
+def test_a_lease_that_another_program_renews_is_left_to_it() -> None:
+    cluster = store()
+    clock = cluster.clock
+    assert isinstance(clock, ManualClock)
+    cluster.create(make_node("n1").obj())
+    Heartbeats(cluster, lambda node: False, always=False)
+    clock.advance(5)
+    lease = cluster.get(Lease, f"{NODE_LEASES}/n1")
+    cluster.update(_replace(lease, spec={**lease.spec, "renewTime": "1970-01-01T00:16:45.000000Z"}))
+    clock.advance(100)
+    assert cluster.document(Lease, f"{NODE_LEASES}/n1")["spec"]["renewTime"] == "1970-01-01T00:16:45.000000Z"
+    assert last_heartbeat(cluster, "n1") == 1005.0
+
+
+def test_the_conditions_of_a_node_that_is_read_have_a_recent_heartbeat() -> None:
+    cluster = store()
+    clock = cluster.clock
+    assert isinstance(clock, ManualClock)
+    cluster.create(make_node("n1").condition("Ready", "True").obj())
+    Heartbeats(cluster, lambda node: False, always=False)
+    beats = []
+    for _ in range(3):
+        clock.advance(200)
+        (ready,) = cluster.document(api.Node, "n1")["status"]["conditions"]
+        beats.append(ready["lastHeartbeatTime"])
+    assert beats == ["1970-01-01T00:20:00Z", "1970-01-01T00:20:00Z", "1970-01-01T00:26:40Z"]
+
+
+def test_the_lease_of_a_node_goes_with_the_node_and_comes_back_if_it_alone_is_deleted() -> None:
+    cluster = store()
+    cluster.create(make_node("n1").obj())
+    Heartbeats(cluster, lambda node: False, always=False)
+    cluster.delete(Lease, f"{NODE_LEASES}/n1")
+    assert cluster.find(Lease, f"{NODE_LEASES}/n1") is not None
+    cluster.delete(api.Node, "n1")
+    assert cluster.find(Lease, f"{NODE_LEASES}/n1") is None
 
 
 def claim(cluster: Store, **annotations: str) -> api.PersistentVolumeClaim:

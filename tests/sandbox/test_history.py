@@ -10,8 +10,8 @@ import msgspec
 import pytest
 from tests.web.looked_at import LookedAt
 
+from steersman.kube.serving.http import Answer, Request
 from steersman.sandbox.history import SandboxHistory
-from steersman.serving.http import Answer, Request
 from steersman.testing import Harness, make_node, make_pod
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from steersman import api
-from steersman.clock import ManualClock
-from steersman.embedded import KubeAdmission, Store
-from steersman.embedded.documents import typed
-from steersman.errors import InputError
+from steersman.base.clock import ManualClock
+from steersman.base.errors import InputError
+from steersman.cluster.store import KubeAdmission, Store
+from steersman.cluster.store.documents import typed
 from steersman.sandbox.credentials import new_credentials
 from steersman.sandbox.persistence import DATABASE, ClusterData, WriteJournal
 from steersman.testing import make_pod

@@ -4,9 +4,14 @@
 from __future__ import annotations
 
 import gzip
+import resource
 import socket
 import threading
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
@@ -78,11 +83,11 @@ def test_a_deployment_runs_and_the_command_ends_cleanly(tmp_path: Path) -> None:
 
 
 def watch_until_available(sandbox: SandboxProcess, replicas: int) -> None:
-    for _ in range(600):
+    def is_available() -> bool:
         _, found = sandbox.request("GET", f"{DEPLOYMENTS}/web")
-        if found.get("status", {}).get("availableReplicas") == replicas:
-            return
-    raise AssertionError(found)
+        return bool(found.get("status", {}).get("availableReplicas") == replicas)
+
+    wait_for(is_available)
 
 
 def test_time_is_paused_stepped_and_resumed(tmp_path: Path) -> None:
@@ -93,10 +98,8 @@ def test_time_is_paused_stepped_and_resumed(tmp_path: Path) -> None:
         _, still = sandbox.request("GET", CLOCK)
         assert still["now"] == paused["now"]
         sandbox.request("POST", CLOCK, {"step": 3600})
-        for _ in range(600):
-            _, later = sandbox.request("GET", CLOCK)
-            if not later["stepping"]:
-                break
+        wait_for(lambda: not sandbox.request("GET", CLOCK)[1]["stepping"])
+        _, later = sandbox.request("GET", CLOCK)
         assert later["now"] > paused["now"]
         assert later["paused"]
         code, status = sandbox.request("POST", CLOCK, {"stp": 1})
@@ -142,7 +145,8 @@ def test_a_folder_may_hold_other_files_and_misspelt_fields_are_told(tmp_path: Pa
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "values.yaml").write_text("replicas: 3\n")
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [], "tolerationss": []}}
+    spec = {"containers": [{"name": "c", "image": "app"}], "tolerationss": []}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec}
     (folder / "pod.yaml.gz").write_bytes(gzip.compress(yaml.safe_dump(pod).encode()))
     with SandboxProcess(tmp_path, "-f", str(folder)) as sandbox:
         assert sandbox.request("GET", f"{PODS}/a")[0] == 200
@@ -177,3 +181,86 @@ def test_a_cluster_on_disk_is_found_at_the_same_address_again(tmp_path: Path) ->
     with socket.create_server(("127.0.0.1", urlsplit(first.url).port or 0)), SandboxProcess(tmp_path, *data) as third:
         assert third.url != first.url
         assert third.request("GET", CONFIG_MAPS)[0] == 200
+
+
+EXITS = """
+from steersman.framework import FilterPlugin
+
+class Exits(FilterPlugin):
+    name = "Exits"
+
+    def filter(self, pod, node):
+        if pod.name == "bad":
+            raise SystemExit(1)
+        return True
+"""
+
+
+def wait_for(look: Callable[[], Any]) -> Any:
+    """Return what `look` finds, once it finds something."""
+    deadline = time.monotonic() + 60
+    while not (found := look()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return found
+
+
+def test_a_plugin_that_exits_fails_its_pod_and_is_on_the_terminal_and_the_sandbox_goes_on(tmp_path: Path) -> None:
+    plugin = tmp_path / "exits.py"
+    plugin.write_text(EXITS)
+    spec = {"containers": [{"name": "c", "image": "x"}]}
+    with SandboxProcess(tmp_path, "--nodes", "1", "--plugin", str(plugin)) as sandbox:
+        for name in ("bad", "good"):
+            assert sandbox.request("POST", PODS, {"metadata": {"name": name}, "spec": spec})[0] == 201
+        conditions = wait_for(lambda: sandbox.request("GET", f"{PODS}/bad")[1]["status"].get("conditions"))
+        assert "SystemExit: 1" in conditions[0]["message"]
+        assert "exits.py, line 9, in filter)" in conditions[0]["message"]
+        assert wait_for(lambda: sandbox.request("GET", f"{PODS}/good")[1]["spec"].get("nodeName")) == "node-0"
+        assert "raised at Filter" in sandbox.output
+        assert sandbox.end() == 0
+
+
+def node_of(sandbox: SandboxProcess, path: str) -> Any:
+    return sandbox.request("GET", path)[1]["spec"].get("nodeName")
+
+
+SPAWNS = """
+from steersman.framework import PostBindPlugin
+
+class Spawns(PostBindPlugin):
+    name = "Spawns"
+
+    def __init__(self, args, handle):
+        self._handle = handle
+
+    def post_bind(self, state, pod, node_name):
+        self._handle.spawn(self._notify())
+
+    async def _notify(self):
+        exit(3)
+"""
+
+
+def test_a_spawned_coroutine_that_exits_is_reported_and_the_sandbox_goes_on(tmp_path: Path) -> None:
+    plugin = tmp_path / "spawns.py"
+    plugin.write_text(SPAWNS)
+    spec = {"containers": [{"name": "c", "image": "x"}]}
+    with SandboxProcess(tmp_path, "--nodes", "1", "--plugin", str(plugin)) as sandbox:
+        for name in ("first", "second"):
+            assert sandbox.request("POST", PODS, {"metadata": {"name": name}, "spec": spec})[0] == 201
+        for path in (f"{PODS}/first", f"{PODS}/second"):
+            assert wait_for(partial(node_of, sandbox, path)) == "node-0"
+        assert wait_for(lambda: "SystemExit: 3" in sandbox.output)
+        assert sandbox.end() == 0
+
+
+def test_a_full_disk_is_said_on_the_terminal(tmp_path: Path) -> None:
+    with SandboxProcess(tmp_path, "--data", str(tmp_path / "data")) as sandbox:
+        # SQLite meets the limit of a file as it meets a full disk: a write fails.
+        resource.prlimit(sandbox.process.pid, resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        body = {"data": {"x": "y" * 100_000}}
+        codes = (sandbox.request("POST", CONFIG_MAPS, {"metadata": {"name": f"c{n}"}, **body})[0] for n in range(100))
+        assert next(code for code in codes if code != 201) == 500
+        assert sandbox.process.wait(timeout=60) != 0
+        assert "cannot be written any more" in sandbox.output
+        assert "make room on the disk and start it again" in sandbox.output

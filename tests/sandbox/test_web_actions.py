@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -12,24 +13,26 @@ import yaml
 from tests.web.looked_at import LookedAt
 
 from steersman import api
-from steersman.apiserver.catalog import Catalog
-from steersman.apiserver.custom_resources import CustomResources
-from steersman.apiserver.pages import Pages
-from steersman.apiserver.reviews import Tokens
-from steersman.apiserver.server import in_memory
-from steersman.apiserver.service import ApiService
-from steersman.client import Timing
-from steersman.clock import ManualClock
-from steersman.embedded import KubeAdmission, Store
-from steersman.host import ScaledClock, SchedulingLoop
+from steersman.base.clock import ManualClock
+from steersman.base.timing import Timing
+from steersman.cluster.apiserver.catalog import Catalog
+from steersman.cluster.apiserver.custom_resources import CustomResources
+from steersman.cluster.apiserver.pages import Pages
+from steersman.cluster.apiserver.reviews import Tokens
+from steersman.cluster.apiserver.server import in_memory
+from steersman.cluster.apiserver.service import ApiService
+from steersman.cluster.apiserver.statuses import RequestRefused
+from steersman.cluster.store import KubeAdmission, Store
+from steersman.kube.serving.http import Answer
 from steersman.sandbox.applied_configuration import AppliedConfiguration
+from steersman.sandbox.clock_page import ClockPage
 from steersman.sandbox.default_objects import DefaultObjects
 from steersman.sandbox.object_templates import template_list, templates
 from steersman.sandbox.scheduling import DrivenScheduler, ReplaceableScheduler
+from steersman.sandbox.web import ConfigurationSource
 from steersman.sandbox.web_actions import SandboxActions, SandboxClock
-from steersman.serving.http import Answer
+from steersman.scheduler.host import ScaledClock, SchedulingLoop
 from steersman.testing import Harness, make_node, make_pod
-from steersman.web import ConfigurationSource
 
 NOTHING_WRITTEN = ConfigurationSource()
 
@@ -68,10 +71,9 @@ class Acting:
         service = ApiService(self.store, self.catalog, customs, tokens, Pages(self.catalog, customs, "127.0.0.1:1"))
         harness = Harness()
         self.time = ScaledClock(real=lambda: 0.0)
-        self.loop = SchedulingLoop(harness.scheduler, Timing(clock))
-        schedulers = driven(harness, self.loop)
+        schedulers = driven(harness, SchedulingLoop(harness.scheduler, Timing(clock)))
         clock_page, configuration = (
-            SandboxClock(self.time, schedulers),
+            SandboxClock(self.time, ClockPage(self.time, schedulers.step)),
             AppliedConfiguration(schedulers, NOTHING_WRITTEN),
         )
         actions = SandboxActions(self.store, self.catalog, service, clock_page, configuration, in_memory)
@@ -185,13 +187,11 @@ def test_templates_name_kinds_that_there_are(acting: Acting) -> None:
     assert templates().keys() <= kinds
 
 
-def test_the_clock_pauses_with_the_scheduler(acting: Acting) -> None:
+def test_the_clock_is_paused_and_resumed(acting: Acting) -> None:
     assert acting.done("GET", "clock")["paused"] is False
     assert acting.done("POST", "clock", {"paused": True})["paused"] is True
-    assert acting.loop.is_held
     assert acting.done("POST", "clock", {"speed": "60x"})["speed"] == "60x"
     assert acting.done("POST", "clock", {"paused": False})["paused"] is False
-    assert not acting.loop.is_held
 
 
 @pytest.mark.parametrize(
@@ -204,24 +204,75 @@ def test_what_is_no_change_of_a_clock_is_refused(acting: Acting, change: object)
     assert b"Traceback" not in answer.body
 
 
+class Paused:
+    """A scheduling loop with four pods in its queue, and a clock that pauses it."""
+
+    def __init__(self) -> None:
+        self.harness = Harness(nodes=[make_node("n").capacity(cpu="8", pods="10")])
+        self.clock = ScaledClock(real=lambda: 0.0)
+        timing = Timing(self.harness.cluster.clock)
+        loop = SchedulingLoop(
+            self.harness.scheduler, timing, pods_at_a_time=16, is_paused=lambda: self.clock.is_stopped
+        )
+        self.clock.attach(loop.wake)
+        self.page = ClockPage(self.clock, driven(self.harness, loop).step)
+        self._loop = loop
+        for number in range(4):
+            self.add(f"p{number}")
+
+    def add(self, name: str) -> None:
+        self.harness.add(make_pod(name).req(cpu="1"))
+
+    def placed_after(self, *acts: Callable[[], object]) -> list[int]:
+        """How many pods have a node after each act."""
+
+        async def scenario() -> list[int]:
+            running = asyncio.ensure_future(self._loop.run())
+            counts = []
+            for act in acts:
+                act()
+                for _ in range(20):
+                    await asyncio.sleep(0)
+                pods = self.harness.cluster.objects(api.Pod).values()
+                counts.append(sum(bool(pod.spec.node_name) for pod in pods))
+            running.cancel()
+            await asyncio.wait((running,))
+            return counts
+
+        return asyncio.run(scenario())
+
+
+def test_a_paused_clock_holds_decisions_however_it_was_paused() -> None:
+    """By the page, by kubectl, or by a program: all of them pause the same clock."""
+    paused = Paused()
+    paused.clock.pause()
+    assert paused.placed_after(lambda: paused.add("p4"), paused.clock.resume) == [0, 5]
+
+
 def test_single_decisions_are_made_while_time_stands_still() -> None:
-    harness = Harness(nodes=[make_node("n").capacity(cpu="8", pods="10")])
-    loop = SchedulingLoop(harness.scheduler, Timing(harness.cluster.clock), pods_at_a_time=16)
-    clock = SandboxClock(ScaledClock(real=lambda: 0.0), driven(harness, loop))
-    for number in range(4):
-        harness.add(make_pod(f"p{number}").req(cpu="1"))
+    paused = Paused()
+    acts = (lambda: paused.page({"decisions": 1}), lambda: paused.page({"decisions": 2}))
+    assert paused.placed_after(*acts) == [1, 3]
+    assert paused.clock.is_paused
 
-    async def placed_after(*steps: int) -> list[int]:
-        running = asyncio.ensure_future(loop.run())
-        counts = []
-        for decisions in steps:
-            clock.change({"decisions": decisions})
-            for _ in range(20):
-                await asyncio.sleep(0)
-            counts.append(sum(bool(pod.spec.node_name) for pod in harness.cluster.objects(api.Pod).values()))
-        running.cancel()
-        await asyncio.wait((running,))
-        return counts
 
-    assert asyncio.run(placed_after(1, 2)) == [1, 3]
-    assert clock.part().paused
+def test_a_step_that_finds_no_pod_is_not_kept_for_the_next_one() -> None:
+    paused = Paused()
+    acts = (lambda: paused.page({"decisions": 9}), lambda: paused.add("p4"), lambda: paused.page({"decisions": 1}))
+    assert paused.placed_after(*acts) == [4, 4, 5]
+
+
+def test_decisions_are_held_again_after_a_step_of_time() -> None:
+    paused = Paused()
+    acts = (
+        lambda: paused.page({"paused": True}),
+        lambda: paused.page({"step": 5}),
+        lambda: paused.clock.jump(paused.clock.monotonic() + 5),
+        lambda: paused.add("p4"),
+    )
+    assert paused.placed_after(*acts) == [0, 4, 4, 4]
+
+
+def test_decisions_cannot_be_stepped_without_a_scheduler() -> None:
+    with pytest.raises(RequestRefused, match="this sandbox has no scheduler"):
+        ClockPage(ScaledClock(real=lambda: 0.0))({"decisions": 1})

@@ -10,14 +10,14 @@ import pytest
 from tests.web.looked_at import LookedAt, request
 
 from steersman import api
-from steersman.clock import ManualClock
-from steersman.embedded import Store
-from steersman.host import TimerHeap
+from steersman.base.clock import ManualClock
+from steersman.cluster.store import Store
+from steersman.kube.serving.http import Answer
 from steersman.sandbox.event_objects import EventObjects
+from steersman.sandbox.web import EventRows, PageFiles
 from steersman.sandbox.web_host import BODY_BYTES, IMPORT_BYTES, TokenGuard, follow_events
-from steersman.serving.http import Answer
+from steersman.scheduler.host import TimerHeap
 from steersman.testing import Harness, make_node, make_pod
-from steersman.web import EventRows, PageFiles
 
 OWN = {"Host": "127.0.0.1:8080", "Authorization": "Bearer secret"}
 

@@ -11,7 +11,7 @@ import yaml
 from tests.scenario.scenarios import a_deployment, a_pod, a_scenario, arriving
 
 from steersman import InputError
-from steersman.scenario import load_scenario, run_scenario
+from steersman.simulation.scenario import load_scenario, run_scenario
 
 CASES: list[tuple[dict[str, Any], str]] = [
     ({"timelin": []}, 'timelin: is not a field here (got []); did you mean "timeline"?'),

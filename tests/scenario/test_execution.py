@@ -7,13 +7,12 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 from tests.scenario.scenarios import a_deployment, a_node, a_pod, a_scenario, arriving
 
 from steersman import Simulation
-from steersman.scenario import load_scenario, run_scenario
+from steersman.simulation.scenario import load_scenario, open_scenario, run_scenario
 
 
 def test_parameters_fill_in_values_with_their_types_and_texts() -> None:
@@ -182,3 +181,48 @@ def test_the_same_seed_gives_the_same_result(seed: int, rate: float, crash: int)
         stop={"after": "15m"},
     )
     assert run_scenario(document, seed=seed).to_dict() == run_scenario(document, seed=seed).to_dict()
+
+
+def test_a_scenario_played_decision_by_decision_ends_as_one_that_is_run() -> None:
+    document = a_scenario(
+        timeline=[{"at": "1m", "apply": [a_deployment(replicas=3)]}, {"at": "2m", "cordon": "n1"}],
+        generators=[arriving(per_hour=600, count=30, runTime="exponential(mean=200)")],
+    )
+    whole = run_scenario(document, seed=3)
+    played = open_scenario(document, seed=3)
+    decided = 0
+    while (upcoming := played.next_decision()) is not None:
+        assert upcoming.pod == played.simulation.decide().pod.key
+        decided += 1
+    assert played.is_over
+    result = played.result()
+    assert decided == whole.summary.decisions > 30
+    assert (result.placements, result.numbers) == (whole.placements, whole.numbers)
+    assert result.milestones == whole.milestones
+    assert played.next_decision() is None
+
+
+def test_a_caller_may_decide_otherwise_and_the_scenario_goes_on() -> None:
+    document = a_scenario(generators=[arriving(per_hour=3600, count=4)], stop={"after": "1m"})
+    played = open_scenario(document)
+    while played.next_decision() is not None:
+        played.simulation.decide("n2")
+    assert {each.node for each in played.result().placements.values()} == {"n2"}
+    assert played.simulation.now == 60
+
+
+def test_makespan_and_fairness_count_pods_that_are_gone() -> None:
+    """Each namespace has a pod of a minute; there is room for one at a time, and finished pods are deleted."""
+    one, two = (a_pod("job", cpu="3", run_seconds="60") for _ in range(2))
+    one["metadata"]["namespace"], two["metadata"]["namespace"] = "x", "y"
+    document = a_scenario(
+        cluster=[a_node("n1")],
+        timeline=[
+            {"at": "10s", "apply": [one, two]},
+            {"at": "5m", "delete": ["pod/x/job", "pod/y/job"]},
+        ],
+    )
+    result = run_scenario(document)
+    assert not result.placements
+    assert result.numbers["makespan"] == 120
+    assert result.numbers["jainIndex"] == 0.9

@@ -12,8 +12,8 @@ import yaml
 from tests.scenario.scenarios import a_job, a_node, a_pod, a_scenario, arriving
 
 from steersman import api
-from steersman.scenario import Scenario, ScenarioResult, load_scenario, run_scenario
-from steersman.scenario.generators import Made
+from steersman.simulation.scenario import Scenario, ScenarioResult, load_scenario, run_scenario
+from steersman.simulation.scenario.generators import Made
 
 RUN_SECONDS = "steersman.dev/run-seconds"
 

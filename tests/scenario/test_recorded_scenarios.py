@@ -6,14 +6,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import steersman
-from steersman.record import replay
-from steersman.scenario import run_scenario
+from steersman.record import record_simulation, replay
+from steersman.simulation.scenario import open_scenario, run_scenario
 
 EXAMPLE = Path(steersman.__file__).parents[2] / "examples" / "shop_day" / "scenario.yaml"
 
 
 def test_a_recorded_scenario_is_replayed_to_the_last_score(tmp_path: Path) -> None:
-    result = run_scenario(EXAMPLE, until=1800.0, record=tmp_path)
+    execution = open_scenario(EXAMPLE, until=1800.0)
+    with record_simulation(execution.simulation, tmp_path):
+        result = execution.run()
     found = replay(tmp_path)
     assert found.is_same
     assert found.same == found.recorded > 5

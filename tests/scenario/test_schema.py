@@ -7,7 +7,7 @@ from typing import Any
 
 from scripts.scenario_schema import FILE, text
 
-from steersman.scenario import json_schema
+from steersman.simulation.scenario import json_schema
 
 
 def test_the_schema_that_is_shipped_is_that_of_the_structs() -> None:

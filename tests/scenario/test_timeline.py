@@ -9,8 +9,8 @@ import pytest
 from tests.scenario.scenarios import a_deployment, a_node, a_pod, a_scenario
 
 from steersman import api
-from steersman.scenario import ScenarioResult, run_scenario
-from steersman.sim.node_costs import price_of
+from steersman.simulation.pools.node_costs import price_of
+from steersman.simulation.scenario import ScenarioResult, run_scenario
 
 
 def run(*steps: dict[str, Any], until: float | None = None, **parts: Any) -> ScenarioResult:

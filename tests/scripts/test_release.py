@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import email
 import hashlib
 import json
 import os
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.skipif(
 
 DIGEST = "sha256:" + "5e" * 32
 DOWNLOADS = "https://downloads.example.com/steersman/"
+ADDRESS = "https://code.example.com/someone/steersman"
 BASE = f"python:3.13-slim@{DIGEST}"
 VERSION = project_version()
 EPOCH = 1_700_000_000
@@ -79,7 +81,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def files(repository: Path) -> dict[str, Path]:
     output = repository.parent / "first"
-    return {path.name: path for path in release(repository, output, BASE, DIGEST, DOWNLOADS)}
+    return {path.name: path for path in release(repository, output, BASE, DIGEST, DOWNLOADS, ADDRESS)}
 
 
 def test_wheel_sources_image_chart_materials_and_checksums_are_built(files: dict[str, Path]) -> None:
@@ -102,7 +104,7 @@ def test_two_builds_in_different_places_give_the_same_bytes(
     before = os.umask(0o077)
     try:
         elsewhere = make_repository(tmp_path / "somewhere else")
-        again = release(elsewhere, tmp_path / "second", BASE, DIGEST, DOWNLOADS)
+        again = release(elsewhere, tmp_path / "second", BASE, DIGEST, DOWNLOADS, ADDRESS)
     finally:
         os.umask(before)
     assert {path.name: path.read_bytes() for path in again} == {name: path.read_bytes() for name, path in files.items()}
@@ -245,3 +247,21 @@ def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     file = archive.extractfile(member)
     assert file is not None
     return file.read()
+
+
+def test_the_package_has_project_urls_and_a_description_with_absolute_links(files: dict[str, Path]) -> None:
+    with zipfile.ZipFile(files[f"steersman-{VERSION}-py3-none-any.whl"]) as archive:
+        metadata = email.message_from_bytes(archive.read(f"steersman-{VERSION}.dist-info/METADATA"))
+    urls = dict(value.split(", ", 1) for value in metadata.get_all("Project-URL", []))
+    assert urls["Repository"] == ADDRESS
+    assert {"Documentation", "Changelog", "Issues"} <= urls.keys()
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    description = metadata.get_payload()
+    assert f"]({ADDRESS}/blob/v{VERSION}/docs/tutorial.md)" in description
+    assert f"]({ADDRESS}/raw/v{VERSION}/docs/terminal.svg)" in description
+    assert "](docs/" not in description
+
+
+def test_an_address_of_the_repository_that_no_index_takes_is_refused(repository: Path, tmp_path: Path) -> None:
+    with pytest.raises(ReleaseError, match="--repository 'git@somewhere' is no address"):
+        release(repository, tmp_path / "dist", BASE, DIGEST, DOWNLOADS, "git@somewhere")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from steersman.serving import Access, User
+from steersman.kube.serving import Access, User
 
 
 class Reviews:

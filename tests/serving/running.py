@@ -14,10 +14,9 @@ from typing import Any
 from aiohttp import ClientSession, ClientTimeout
 from tests.serving.reviews import Reviews
 
-from steersman.clock import ManualClock
-from steersman.explain import Explanation, Outcome, without_cycle
-from steersman.observe import DecisionRecord
-from steersman.serving import (
+from steersman.base.clock import ManualClock
+from steersman.kube.observe import DecisionRecord
+from steersman.kube.serving import (
     AccessControl,
     CertificateUsers,
     Decisions,
@@ -30,6 +29,7 @@ from steersman.serving import (
     TlsOptions,
     self_signed,
 )
+from steersman.scheduler.diagnosis import Explanation, Outcome, without_cycle
 
 RECORD = DecisionRecord("default/web", "u1", "default-scheduler", Outcome.SCHEDULED, 5.0, node="n1")
 

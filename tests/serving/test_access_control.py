@@ -8,10 +8,10 @@ import asyncio
 import pytest
 from tests.serving.reviews import Reviews
 
-from steersman.clock import ManualClock
-from steersman.errors import InputError
-from steersman.serving import Access, AccessControl, AccessOptions, User
-from steersman.serving.access import (
+from steersman.base.clock import ManualClock
+from steersman.base.errors import InputError
+from steersman.kube.serving import Access, AccessControl, AccessOptions, User
+from steersman.kube.serving.access import (
     AccessForbidden,
     Granted,
     KeptVerdicts,

@@ -8,8 +8,8 @@ import json
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from steersman.client.transport import JSON, NO_QUERY, REQUEST_SECONDS, Query, Response
-from steersman.serving import Access, ApiReviews, User
+from steersman.kube.client.requests import NO_QUERY, Query, Request, Response
+from steersman.kube.serving import Access, ApiReviews, User
 
 
 class Recording:
@@ -19,16 +19,8 @@ class Recording:
         self._answer = answer
         self.asked: list[tuple[str, str, Any]] = []
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        query: Query = NO_QUERY,
-        body: bytes | None = None,
-        content_type: str = JSON,
-        timeout: float = REQUEST_SECONDS,
-    ) -> Response:
-        self.asked.append((method, path, json.loads(body or b"null")))
+    async def request(self, request: Request, /) -> Response:
+        self.asked.append((request.method, request.path, json.loads(request.body or b"null")))
         return Response(201, json.dumps(self._answer).encode())
 
     async def stream(self, path: str, query: Query = NO_QUERY) -> AsyncGenerator[bytes, None]:

@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from tests.serving.client_identities import CLIENT, HOUR, NOW, SERVER, Issuer, root
 
-from steersman.serving.certificate_chains import CertificateRejected, TrustedAuthorities
+from steersman.kube.serving.certificate_chains import CertificateRejected, TrustedAuthorities
 
 ROOT = root()
 BRANCH = Issuer("branch", ROOT, ca=True, usages=None)

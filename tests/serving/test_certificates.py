@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from tests.serving.running import get_over_tls
 
-from steersman.errors import InputError
-from steersman.serving import Certificate, ServerTls, TlsOptions, self_signed
+from steersman.base.errors import InputError
+from steersman.kube.serving import Certificate, ServerTls, TlsOptions, self_signed
 from steersman.testing.control_plane import Authority, Identity
 
 

@@ -13,8 +13,8 @@ from tests.serving.client_identities import HOUR, NOW, SERVER, Issuer, der, root
 from tests.serving.reviews import Reviews
 from tests.serving.running import Received, get_with_certificate, statuses_of_two_connections
 
-from steersman.serving import Access, CertificateUsers, ClientAuthorities, ProxyHeaders, User
-from steersman.serving.http import HeaderFields
+from steersman.kube.serving import Access, CertificateUsers, ClientAuthorities, ProxyHeaders, User
+from steersman.kube.serving.http import HeaderFields
 from steersman.testing.control_plane import Authority, Identity
 
 USERS, PROXIES, STRANGERS = Authority("users"), Authority("proxies"), Authority("strangers")
@@ -205,3 +205,12 @@ def test_an_authority_that_was_replaced_does_not_vouch_any_more(tmp_path: Path) 
     client = client_tls(tmp_path, USERS.user("alice"))
     answer = get_with_certificate("/metrics", client, users, Everybody(), {})
     assert answer.status == 401
+
+
+def test_the_remaining_lifetime_of_a_certificate_is_reported_with_each_request() -> None:
+    lifetimes: list[float] = []
+    issuer = root("users")
+    users = CertificateUsers(ClientAuthorities(issuer.pem), lambda: NOW.timestamp(), lifetimes.append)
+    for shown in (Issuer("alice", issuer, ends=NOW + HOUR / 2), Issuer("mallory", root("strangers"))):
+        users.identify([shown.der], HeaderFields())
+    assert lifetimes == [pytest.approx(HOUR.total_seconds() / 2, abs=1)]

@@ -16,10 +16,17 @@ import uvloop
 from tests.serving.reviews import Reviews
 from tests.serving.running import endpoints
 
-from steersman.clock import ManualClock
-from steersman.serving import AccessControl, ConnectionLimits, Endpoints, Listen, SchedulingLoopBusy, Server
-from steersman.serving import http as http_module
-from steersman.serving.listener import Listener
+from steersman.base.clock import ManualClock
+from steersman.kube.serving import (
+    AccessControl,
+    ConnectionLimits,
+    Endpoints,
+    Listen,
+    SchedulingLoopBusy,
+    Server,
+    http_connection as http_module,
+)
+from steersman.kube.serving.listener import Listener
 
 SECONDS = 20.0
 METRICS = b"GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer monitor\r\n\r\n"

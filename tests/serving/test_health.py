@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from steersman.serving import HANDLERS_NOT_SYNCED, PING, Health, HealthCheck
+from steersman.kube.serving import HANDLERS_NOT_SYNCED, PING, Health, HealthCheck
 
 
 def failing(name: str) -> HealthCheck:

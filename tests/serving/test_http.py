@@ -10,10 +10,10 @@ import pytest
 from tests.serving.reviews import Reviews
 from tests.serving.running import endpoints
 
-from steersman.clock import ManualClock
-from steersman.serving import AccessControl, Listen, Server
-from steersman.serving.http import Answer, Request, Route, Router, StreamAnswer, text_answer
-from steersman.serving.server import HttpServer
+from steersman.base.clock import ManualClock
+from steersman.kube.serving import AccessControl, Listen, Server
+from steersman.kube.serving.http import Answer, Request, Route, Router, StreamAnswer, text_answer
+from steersman.kube.serving.server import HttpServer
 
 
 def exchanged(*sent: bytes) -> list[bytes]:
@@ -69,6 +69,7 @@ def test_old_clients_are_not_kept_waiting_for_the_end() -> None:
     [
         b"GARBAGE\r\n\r\n",
         b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nhost: example.com\r\n\r\n",
         b"PRI * HTTP/2.0\r\n\r\n",
         b"GET /\xff HTTP/1.1\r\n\r\n",
         b"GET http://[x HTTP/1.1\r\n\r\n",
@@ -189,16 +190,43 @@ def test_a_body_that_is_too_long_is_not_read_and_ends_the_connection() -> None:
     assert nothing == b""
 
 
-def test_a_body_without_a_length_is_refused() -> None:
-    refusal, nothing = taken(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", GET)
-    assert refusal.startswith(b"HTTP/1.1 411 ")
+def test_a_chunked_body_reaches_the_handler() -> None:
+    head = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    first, second = taken(head + b"3;a=b\r\nhel\r\n2\r\nlo\r\n0\r\nX-Late: yes\r\n\r\n", post(b"again"))
+    assert first.endswith(b"\r\n\r\nhello")
+    assert second.endswith(b"\r\n\r\nagain")
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"zz\r\n", 400),
+        (b"2\r\nabc", 400),
+        (b"b\r\n12345678901\r\n0\r\n\r\n", 200),
+        (b"0\r\n" + b"X: y\r\n" * 20_000, 400),
+        (b"1;" + b"x" * 70_000, 400),
+        (b"1\r\na\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n", 400),
+    ],
+)
+def test_a_chunked_body_is_bounded_and_errors_end_the_connection(body: bytes, status: int) -> None:
+    head = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    answer, nothing = taken(head + body, GET)
+    assert answer.startswith(b"HTTP/1.1 %d " % status)
+    assert status == 400 or answer.endswith(b"too long")
     assert nothing == b""
 
 
-def test_who_sends_more_than_a_body_is_told_to_connect_anew() -> None:
-    refusal, nothing = taken(post(b"hello") + b"more", GET)
-    assert refusal.startswith(b"HTTP/1.1 400 ")
-    assert nothing == b""
+def test_requests_that_are_sent_before_an_answer_are_answered_in_turn() -> None:
+    first, second, third = taken(post(b"one") + post(b"two") + GET, b"", b"")
+    assert first.endswith(b"\r\n\r\none")
+    assert second.endswith(b"\r\n\r\ntwo")
+    assert third.startswith(b"HTTP/1.1 200 ")
+
+
+def test_data_behind_a_body_that_are_no_request_are_refused() -> None:
+    first, second = taken(post(b"hello") + b"more", GET)
+    assert first.endswith(b"\r\n\r\nhello")
+    assert second.startswith(b"HTTP/1.1 400 ")
 
 
 def test_a_stream_is_written_piece_by_piece_and_ends_with_its_pieces() -> None:

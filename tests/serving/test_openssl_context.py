@@ -15,8 +15,8 @@ import uvloop
 from tests.serving.reviews import Reviews
 from tests.serving.running import endpoints
 
-from steersman.clock import ManualClock
-from steersman.serving import AccessControl, Listen, Server, ServerTls, TlsOptions, self_signed
+from steersman.base.clock import ManualClock
+from steersman.kube.serving import AccessControl, Listen, Server, ServerTls, TlsOptions, self_signed
 
 T = TypeVar("T")
 LIVE = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -8,10 +8,10 @@ import asyncio
 import pytest
 from tests.serving.reviews import Reviews
 
-from steersman.clock import ManualClock
-from steersman.serving import Access, AccessControl, AccessOptions, User
-from steersman.serving.access import AccessForbidden, Granted, TooManyReviews, Unauthenticated, Verdict
-from steersman.serving.review_budget import ReviewBudget, ReviewRates, ReviewsExhausted
+from steersman.base.clock import ManualClock
+from steersman.kube.serving import Access, AccessControl, AccessOptions, User
+from steersman.kube.serving.access import AccessForbidden, Granted, TooManyReviews, Unauthenticated, Verdict
+from steersman.kube.serving.review_budget import ReviewBudget, ReviewRates, ReviewsExhausted
 
 
 def spend(budget: ReviewBudget, client: str, times: int) -> int:

@@ -12,9 +12,9 @@ from tests.observe.measured_cluster import MeasuredCluster
 from tests.serving.reviews import Reviews
 
 from steersman import api
-from steersman.clock import ManualClock
-from steersman.observe import DecisionLog
-from steersman.serving import AccessControl, AccessOptions, Endpoints, Listen, Listers, Server, scheduler_endpoints
+from steersman.base.clock import ManualClock
+from steersman.kube.observe import DecisionLog
+from steersman.kube.serving import AccessControl, AccessOptions, Endpoints, Listen, Listers, Server, scheduler_endpoints
 from steersman.testing import make_node
 
 

@@ -12,8 +12,8 @@ import aiohttp
 import pytest
 from tests.serving.running import get_over_tls
 
-from steersman.errors import InputError
-from steersman.serving import Certificate, ServerTls, TlsOptions, self_signed
+from steersman.base.errors import InputError
+from steersman.kube.serving import Certificate, ServerTls, TlsOptions, self_signed
 
 NOW = datetime.datetime.now(datetime.UTC)
 

@@ -9,8 +9,8 @@ import pytest
 from tests.serving.reviews import Reviews
 from tests.serving.running import endpoints
 
-from steersman.clock import ManualClock
-from steersman.serving import AccessControl, Listen, Server
+from steersman.base.clock import ManualClock
+from steersman.kube.serving import AccessControl, Listen, Server
 
 
 async def two_servers(share: bool | None) -> None:

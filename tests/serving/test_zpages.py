@@ -8,9 +8,9 @@ import json
 import pytest
 import yaml
 
-from steersman.serving.endpoints import ProcessFacts
-from steersman.serving.http import TEXT, Answer
-from steersman.serving.zpages import NOT_ACCEPTABLE, ZPage, answer, flagz, statusz
+from steersman.kube.serving.endpoints import ProcessFacts
+from steersman.kube.serving.http import TEXT, Answer
+from steersman.kube.serving.zpages import NOT_ACCEPTABLE, ZPage, answer, flagz, statusz
 
 FLAGS = flagz({"v": "2", "config": "/etc/sched.yaml"})
 FACTS = ProcessFacts("0.1.0", "1.36", "CPython 3.13.1", started=1_000_000.0, now=lambda: 1_003_725.9)

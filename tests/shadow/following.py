@@ -8,9 +8,9 @@ from collections.abc import Iterable
 import msgspec
 
 from steersman import api
-from steersman.app import Effective, RunOptions, effective
-from steersman.clock import ManualClock
-from steersman.shadow import DecisionComparison, DecisionMoment, ShadowFollower
+from steersman.base.clock import ManualClock
+from steersman.run.app import Effective, RunOptions, effective
+from steersman.run.shadow import DecisionComparison, DecisionMoment, ShadowFollower
 from steersman.testing import make_node, make_pod
 
 HOLD = 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tests.shadow.following import WatchedCluster, node, nodes, pod
 
-from steersman.shadow import ComparisonClass, DecisionKind
+from steersman.run.shadow import ComparisonClass, DecisionKind
 from steersman.testing import make_pod
 
 

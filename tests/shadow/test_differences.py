@@ -10,9 +10,9 @@ import pytest
 from tests.cli.commands import steersman
 from tests.shadow.following import WatchedCluster, nodes, pod
 
+from steersman.base.errors import InputError
 from steersman.config import default_configuration
-from steersman.errors import InputError
-from steersman.shadow import DifferenceWriter
+from steersman.run.shadow import DifferenceWriter
 
 
 def test_the_directory_has_the_scores_that_were_compared(tmp_path: Path) -> None:

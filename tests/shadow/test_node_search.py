@@ -11,8 +11,8 @@ import pytest
 from tests.shadow.following import WatchedCluster, node, pod
 
 from steersman import api
-from steersman.shadow import ComparisonClass
-from steersman.shadow.node_search import SearchWindows, chunk_size, feasible_nodes_to_find
+from steersman.run.shadow import ComparisonClass
+from steersman.run.shadow.node_search import SearchWindows, chunk_size, feasible_nodes_to_find
 
 
 class PlainSearch:

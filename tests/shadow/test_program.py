@@ -13,10 +13,11 @@ from tests.client.serving import run
 from tests.live.asking import cluster
 
 from steersman import api
-from steersman.app import RunOptions, effective
-from steersman.client import Connection, LeaseNotHeld, Timing, http_transport
-from steersman.live import LiveError
-from steersman.shadow import ComparisonClass, Shadow, ShadowOptions, ShadowScreen, ShadowSummary
+from steersman.base.timing import Timing
+from steersman.explain.live import LiveError
+from steersman.kube.client import Connection, LeaseNotHeld, Request, http_transport
+from steersman.run.app import RunOptions, effective
+from steersman.run.shadow import ComparisonClass, Shadow, ShadowOptions, ShadowScreen, ShadowSummary
 from steersman.testing import make_pod
 
 
@@ -73,7 +74,7 @@ def test_the_transport_sends_no_write_even_if_it_is_asked_to() -> None:
     async def scenario() -> None:
         async with server.serving() as address, http_transport(Connection(address)) as transport:
             shadow = Shadow(effective(RunOptions()), ShadowOptions(), transport, Timing(), address, ShadowScreen())
-            await shadow.transport.request("POST", "/api/v1/namespaces/default/pods", body=b"{}")
+            await shadow.transport.request(Request("POST", "/api/v1/namespaces/default/pods", body=b"{}"))
 
     with pytest.raises(LeaseNotHeld):
         run(scenario())

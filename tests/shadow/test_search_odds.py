@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
 from tests.shadow.following import WatchedCluster, node, pod
 
-from steersman.shadow import ComparisonClass
-from steersman.shadow.search_odds import SearchOdds, chance_of_missing
+from steersman.run.shadow import ComparisonClass
+from steersman.run.shadow.search_odds import SearchOdds, chance_of_missing
+from steersman.run.shadow.summary import ShadowSummary
 
 
 @pytest.mark.parametrize(
@@ -58,3 +60,33 @@ def test_a_scheduler_that_misses_the_best_node_every_time_is_not_believed() -> N
     classes = [one.comparison_class for one in cluster.settle()]
     assert classes[0] is ComparisonClass.SAMPLING
     assert classes[-1] is ComparisonClass.UNPROVEN
+
+
+def test_searches_that_miss_all_nodes_of_a_size_together_are_sampling() -> None:
+    """Nodes of one size stand together in the order of searches, and each search begins where the last one ended."""
+    large = [f"n{at:03}" for at in range(0, 24, 2)]
+    small = [f"n{at:03}" for at in range(240) if f"n{at:03}" not in large]
+    cluster = WatchedCluster(*(node(f"n{at:03}", "512" if f"n{at:03}" in large else "8") for at in range(240)))
+    start, targets = 0, {True: itertools.cycle(large), False: iter(small)}
+    for index in range(32):
+        comes_to_large = start < 24 or start + 117 >= 240
+        cluster.see(pod(f"p{index}", "100m"))
+        cluster.bind(f"p{index}", next(targets[comes_to_large]))
+        start = (start + 117) % 240
+    found = cluster.settle()
+    assert {one.comparison_class for one in found} <= {
+        ComparisonClass.SAMPLING,
+        ComparisonClass.TIE,
+        ComparisonClass.SAME,
+    }
+    assert sum(one.comparison_class is ComparisonClass.SAMPLING for one in found) == 16
+
+
+def test_the_answer_says_what_would_settle_decisions_that_rest_on_chance() -> None:
+    cluster = WatchedCluster(*(node(f"n{at:03}", "32" if at < 2 else "8") for at in range(240)))
+    cluster.see(pod("web", "2"))
+    cluster.bind("web", "n100")
+    summary = ShadowSummary()
+    summary.add(cluster.last())
+    assert "1 of them rest on chance" in summary.answer()
+    assert "percentageOfNodesToScore: 100" in summary.answer()

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from tests.shadow.following import WatchedCluster, nodes, pod
 
-from steersman.report import render_html
-from steersman.shadow import ShadowSummary, shadow_report
-from steersman.shadow.summary import ShadowMetrics
+from steersman.base.report import render_html
+from steersman.run.shadow import ShadowSummary, shadow_report
+from steersman.run.shadow.summary import ShadowMetrics
 
 
 def summary_of_two() -> tuple[ShadowSummary, ShadowMetrics]:
@@ -33,7 +33,7 @@ def test_the_text_has_counts_scores_side_by_side_and_the_answer() -> None:
 
 def test_the_document_names_its_version_and_its_classes() -> None:
     document = summary_of_two()[0].to_dict()
-    assert document["apiVersion"] == "steersman.dev/shadow/v1"
+    assert document["apiVersion"] == "shadow.steersman.dev/v1"
     assert document["summary"]["classes"]["disagreement"] == 1
     (found,) = document["unexplained"]
     assert found["class"] == "disagreement"

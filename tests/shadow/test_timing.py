@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tests.shadow.following import WatchedCluster, node, nodes, pod
 
-from steersman.shadow import ComparisonClass
+from steersman.run.shadow import ComparisonClass
 
 
 def test_a_binding_that_was_overtaken_is_judged_in_the_order_of_decisions() -> None:

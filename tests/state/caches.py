@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from steersman.framework.pod_info import PodInfo
-from steersman.state.cache import Cache
-from steersman.state.objects import ObjectStore
+from steersman.scheduler.state.cache import Cache
+from steersman.scheduler.state.objects import ObjectStore
 from steersman.testing import PodBuilder
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from steersman.api.selectors import EVERYTHING, Selector, from_labels
 from steersman.framework.nodes_view import BoolColumn, LabelledPod
-from steersman.state.node_table import NodeTable
+from steersman.scheduler.state.node_table import NodeTable
 
 
 class Labelled(msgspec.Struct, frozen=True):

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from steersman.framework.nodes_view import Column
 from steersman.framework.pod_info import PodInfo, PodShapes
-from steersman.state.node_table import NodeTable
-from steersman.state.validation import validate_table
+from steersman.scheduler.state.node_table import NodeTable
+from steersman.scheduler.state.validation import validate_table
 from steersman.testing import NodeBuilder, PodBuilder, make_node
 
 HOSTNAME = "kubernetes.io/hostname"

@@ -7,7 +7,7 @@ import pytest
 from tests.state.caches import Caches
 from tests.state.tables import usual_node
 
-from steersman.state.pod_lifecycle import CacheError
+from steersman.scheduler.state.pod_lifecycle import CacheError
 from steersman.testing import make_pod
 
 POD = make_pod("web").req(cpu="1")

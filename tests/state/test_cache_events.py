@@ -7,7 +7,7 @@ import pytest
 from tests.state.caches import Caches
 from tests.state.tables import usual_node
 
-from steersman.state.pod_lifecycle import CachedPodState, CacheError
+from steersman.scheduler.state.pod_lifecycle import CachedPodState, CacheError
 from steersman.testing import PodBuilder, make_namespace, make_pod
 
 POD = make_pod("web").req(cpu="1").label("app", "web")

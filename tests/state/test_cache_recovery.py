@@ -8,9 +8,9 @@ from tests.state.caches import Caches
 from tests.state.tables import usual_node
 
 from steersman import api
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 from steersman.framework.pod_info import PodInfo
-from steersman.state.node_table import NodeTable
+from steersman.scheduler.state.node_table import NodeTable
 from steersman.testing import PodBuilder, make_node, make_pod
 
 
@@ -25,7 +25,7 @@ def tripping(name: str) -> PodBuilder:
 @pytest.fixture
 def caches(monkeypatch: pytest.MonkeyPatch) -> Caches:
     """Columns break off for pods and nodes with the label `trip`, after they have been written."""
-    charge, write = NodeTable._charge, NodeTable._write_node
+    charge, write = NodeTable._apply_pod, NodeTable._write_node
 
     def torn_charge(self: NodeTable, pod: PodInfo, row: int, sign: int) -> None:
         charge(self, pod, row, sign)
@@ -42,7 +42,7 @@ def caches(monkeypatch: pytest.MonkeyPatch) -> Caches:
         made.cache.set_node(usual_node(name).label("zone", "z").obj())
     made.cache.add_pod(make_pod("web").label("app", "web").req(cpu="2").node("n1").obj())
     made.assume(make_pod("assumed").req(cpu="3"), "n2")
-    monkeypatch.setattr(NodeTable, "_charge", torn_charge)
+    monkeypatch.setattr(NodeTable, "_apply_pod", torn_charge)
     monkeypatch.setattr(NodeTable, "_write_node", torn_write)
     return made
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from steersman.state.node_table import NodeTable
+from steersman.scheduler.state.node_table import NodeTable
 from steersman.testing import make_node, make_pod
 
 FIVE_EXBI = 5 * 2**60

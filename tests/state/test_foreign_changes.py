@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node that has lost room for a reason that was not decided here is told by `Cache.foreign_changes`."""
+"""A node that has lost room for a reason that was not decided here is told by `Cache.external_changes`."""
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 
-from steersman.state.cache import Cache
-from steersman.state.objects import ObjectStore
+from steersman.scheduler.state.cache import Cache
+from steersman.scheduler.state.objects import ObjectStore
 from steersman.testing import make_node, make_pod
 
 OWN = make_pod("own").uid("own").req(cpu="1").obj()
@@ -48,16 +47,16 @@ def test_no_room_is_lost_without_a_word(story: list[tuple[str, int, int]]) -> No
     cache.assume(own, "n1")
     present: set[str] = set()
     for what, index, amount in story:
-        had_room, changes = cache.has_room_for(own, "n1"), cache.foreign_changes
+        had_room, changes = cache.has_room_for(own, "n1"), cache.external_changes
         happen(cache, present, what, index, amount)
         if had_room and not cache.has_room_for(own, "n1"):
-            assert cache.foreign_changes != changes
+            assert cache.external_changes != changes
 
 
 def test_confirming_what_was_decided_here_is_no_foreign_change() -> None:
     cache = Cache(ObjectStore())
     cache.set_node(make_node("n1").capacity(cpu="4", memory="4Gi").obj())
-    before = cache.foreign_changes
+    before = cache.external_changes
     cache.assume(cache.shapes.info(OWN), "n1")
     happen(cache, set(), "own", 0, 0)
-    assert cache.foreign_changes == before
+    assert cache.external_changes == before

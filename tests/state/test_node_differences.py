@@ -6,7 +6,7 @@ from __future__ import annotations
 from tests.framework.field_walk import filled, replace, variations
 
 from steersman import api
-from steersman.state.node_differences import NODE_FIELDS_THAT_DECIDE_NOTHING, same_for_scheduling
+from steersman.scheduler.state.node_differences import IGNORED_NODE_FIELDS, same_for_scheduling
 from steersman.testing import make_node
 
 
@@ -14,7 +14,7 @@ def test_a_change_of_any_field_counts_exactly_if_it_is_not_said_to_decide_nothin
     node = filled(api.Node)
     paths = {path for path, _ in variations(node)}
     forgotten = {path for path, other in variations(node) if same_for_scheduling(node, other)}
-    assert forgotten == NODE_FIELDS_THAT_DECIDE_NOTHING.keys()
+    assert forgotten == IGNORED_NODE_FIELDS.keys()
     assert paths > forgotten
 
 

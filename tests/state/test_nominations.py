@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 from tests.state.tables import Tables
 
 from steersman.framework.pod_info import PodInfo
-from steersman.state.nominations import NominatedAhead, Nominations, nominated_ahead_of
+from steersman.scheduler.state.nominations import NominatedAhead, Nominations, nominated_ahead_of
 from steersman.testing import PodBuilder, make_pod
 
 POD = make_pod("p").priority(5)
@@ -121,7 +120,7 @@ def test_rivals_may_be_narrowed_down_to_rows() -> None:
     test.put("n3", rival("c", cpu="3"))
     rows = np.ones(test.tables.table.capacity, np.bool_)
     rows[test.tables.table.rows["n1"]] = False
-    some = test.ahead().among(rows)
+    some = test.ahead().restricted_to(rows)
     assert some.amounts("cpu").tolist() == [2000, 3000]
     assert some.counts.tolist() == [1, 1]
     assert [pod.name for pod in some.pods(0)] == ["b"]

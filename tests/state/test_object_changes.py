@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from steersman.api import PersistentVolume, StorageClass
-from steersman.state.objects import HISTORY, ObjectStore
+from steersman.scheduler.state.objects import HISTORY, ObjectStore
 from steersman.testing import make_volume
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from steersman import api
-from steersman.state.objects import ObjectStore
+from steersman.scheduler.state.objects import ObjectStore
 from steersman.testing import make_namespace, make_service
 
 

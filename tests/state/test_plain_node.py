@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence import vocabulary as words
 from tests.equivalence.examples import examples
 from tests.equivalence.vocabulary import GPU, Calls
 from tests.state.tables import Tables, usual_node
 
 from steersman.framework.node_info import NodeInfo
-from steersman.state.plain_node import PlainNodeInfo
-from steersman.state.row_info import LiveNodes
+from steersman.scheduler.state.plain_node import PlainNodeInfo
+from steersman.scheduler.state.row_info import LiveNodes
 from steersman.testing import make_node, make_pod
 
 RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods", GPU, "example.com/none")

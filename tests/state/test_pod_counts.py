@@ -8,7 +8,7 @@ from tests.state.tables import HOSTNAME, ZONE, Tables, cells, usual_node
 
 from steersman.api.selectors import from_label_selector, from_labels
 from steersman.framework.nodes_view import DomainCounts
-from steersman.state.label_classes import LabelClass
+from steersman.scheduler.state.label_classes import LabelClass
 from steersman.testing import PodBuilder, is_in, label_selector, make_node, make_pod
 
 
@@ -90,7 +90,7 @@ class TestPerRow:
         stale = tables.table.matching(app("web", team="a"))
         epoch, generation = tables.table.namespaces_epoch, tables.table.generation
         tables.namespaces["shop"] = {"team": "a"}
-        tables.table.namespaces_changed()
+        tables.table.on_namespaces_changed()
         assert (tables.table.namespaces_epoch, tables.table.generation) != (epoch, generation)
         fresh = tables.table.matching(app("web", team="a"))
         assert fresh is not stale
@@ -251,7 +251,7 @@ class TestByDomain:
         for index in range(200):
             counts.by_domain(tables.table.topology(f"key-{index}"))
         assert list(counts.domains()) == [read]
-        assert tables.table.kept()["topologies"] <= 10
+        assert tables.table.cache_sizes()["topologies"] <= 10
         tables.check()
 
     def test_tables_grow_with_the_number_of_domains(self) -> None:

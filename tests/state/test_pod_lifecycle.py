@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from steersman.state.pod_lifecycle import TRANSITIONS, UNBORN, CachedPodState, CacheError, Life, PodEvent
+from steersman.scheduler.state.pod_lifecycle import INITIAL, TRANSITIONS, CachedPodState, CacheError, Life, PodEvent
 
 A, B, D, N = CachedPodState.ASSUMED, CachedPodState.BINDING_FINISHED, CachedPodState.ADDED, CachedPodState.ABSENT
 
@@ -44,7 +44,7 @@ def test_every_state_can_be_left_for_good() -> None:
 
 
 def lived(*events: PodEvent) -> Life:
-    life = UNBORN
+    life = INITIAL
     for event in events:
         life = life.after(event, "default/web")
     return life
@@ -61,14 +61,14 @@ def test_pods_that_went_the_same_way_share_their_life() -> None:
 
 
 def test_a_pod_that_is_gone_begins_anew() -> None:
-    assert lived(PodEvent.ASSUME, PodEvent.FORGET) is UNBORN
+    assert lived(PodEvent.ASSUME, PodEvent.FORGET) is INITIAL
 
 
 def test_a_long_story_loses_its_beginning() -> None:
     life = lived(PodEvent.ADD, *[PodEvent.UPDATE] * 50)
-    assert life.story.startswith("… → update")
-    assert "add" not in life.story
-    assert life.story.count("update") == 11
+    assert life.history.startswith("… → update")
+    assert "add" not in life.history
+    assert life.history.count("update") == 11
 
 
 def test_a_life_of_updates_comes_to_a_standstill() -> None:

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from steersman.api.selectors import NOTHING, Operator, Requirement, Selector, from_labels
-from steersman.state.selector_index import SelectorIndex
+from steersman.scheduler.state.selector_index import SelectorIndex
 
 keys = st.sampled_from(["app", "tier", "own"])
 values = st.sampled_from(["a", "b", "c"])

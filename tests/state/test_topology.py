@@ -8,7 +8,8 @@ import gc
 import numpy as np
 import pytest
 
-from steersman.state.topology import HOSTNAME_KEY, TopologyColumn
+from steersman.api import HOSTNAME_LABEL
+from steersman.scheduler.state.topology import TopologyColumn
 
 ZONE = "zone"
 CAPACITY = 8
@@ -21,7 +22,7 @@ def zones() -> TopologyColumn:
 
 @pytest.fixture
 def hosts() -> TopologyColumn:
-    return TopologyColumn(HOSTNAME_KEY, np.zeros(CAPACITY, np.intp))
+    return TopologyColumn(HOSTNAME_LABEL, np.zeros(CAPACITY, np.intp))
 
 
 class TestDomains:

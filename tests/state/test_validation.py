@@ -12,11 +12,11 @@ from tests.state.tables import HOSTNAME, ZONE, usual_node
 
 from steersman.api.selectors import Operator, Requirement
 from steersman.framework.nodes_view import TermKind
-from steersman.state.cache import Cache
-from steersman.state.invariants import StateInvariantError
-from steersman.state.node_table import NodeTable
-from steersman.state.pod_lifecycle import CachedPodState, Life
-from steersman.state.validation import validate
+from steersman.scheduler.state.cache import Cache
+from steersman.scheduler.state.invariants import StateInvariantError
+from steersman.scheduler.state.node_table import NodeTable
+from steersman.scheduler.state.pod_lifecycle import CachedPodState, Life
+from steersman.scheduler.state.validation import validate
 from steersman.testing import make_pod
 
 SSD = Requirement("disk", Operator.IN, ("ssd",))
@@ -83,7 +83,7 @@ def spoil_free_rows(table: NodeTable) -> None:
     table._free.append(first_row(table))
 
 
-def spoil_twins(table: NodeTable) -> None:
+def spoil_views(table: NodeTable) -> None:
     table.pod_count.values = table.pod_count.values.copy()
 
 
@@ -211,7 +211,7 @@ def spoil_log(table: NodeTable) -> None:
         (spoil_alive, "alive is False, expected True"),
         (spoil_node_count, "number of nodes is 3, expected 2"),
         (spoil_free_rows, "free rows"),
-        (spoil_twins, "column pod count: one array with its twin"),
+        (spoil_views, "column pod count: shares memory with its view"),
         (spoil_unschedulable, "unschedulable is True"),
         (spoil_taints, "taints"),
         (spoil_requirement, "requirement disk=ssd is False, expected True"),

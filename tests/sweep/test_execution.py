@@ -13,10 +13,10 @@ from pyarrow import parquet
 from tests.sweep.sweeps import objects, write_scenario, write_sweep
 
 import steersman
-from steersman.errors import InputError
-from steersman.scenario import MEASURES, run_scenario
-from steersman.sweep import SweepProgress, run
-from steersman.sweep.measures import COUNTS, placements_digest
+from steersman.base.errors import InputError
+from steersman.simulation.scenario import MEASURES, run_scenario
+from steersman.simulation.sweep import SweepProgress, run
+from steersman.simulation.sweep.measures import COUNTS, placements_digest
 
 FILES = ("manifest.json", "results.parquet")
 

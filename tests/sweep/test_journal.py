@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from steersman.errors import InputError
-from steersman.sweep.journal import SweepJournal
-from steersman.sweep.runs import RunOutcome
+from steersman.base.errors import InputError
+from steersman.simulation.sweep.journal import SweepJournal
+from steersman.simulation.sweep.runs import RunOutcome
 
 MANIFEST = {"runs": 9}
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tests.sweep.sweeps import write_scenario, write_sweep
 
-from steersman.errors import InputError
-from steersman.sweep import load_sweep
-from steersman.sweep.execution import run
-from steersman.sweep.matrix import Matrix
+from steersman.base.errors import InputError
+from steersman.simulation.sweep import load_sweep
+from steersman.simulation.sweep.execution import run
+from steersman.simulation.sweep.matrix import Matrix
 
 
 def refusal(folder: Path, **fields: Any) -> str:
@@ -75,10 +75,10 @@ def test_runs_are_in_the_order_of_inputs_configurations_parameters_seeds(tmp_pat
             'is no Sweep (got {"apiVersion": "steersman.dev/v1alpha1", "kind": "Swep"}); '
             "write apiVersion: steersman.dev/v1alpha1 and kind: Sweep",
         ),
-        ({"seed": 3}, 'seed: is no field of a sweep; did you mean "seeds"?'),
+        ({"seed": 3}, 'seed: is not a field here (got 3); did you mean "seeds"?'),
         (
             {"inputs": [{"manifest": ["cluster.yaml"]}]},
-            'inputs[0].manifest: is no field of a sweep; did you mean "manifests"?',
+            'inputs[0].manifest: is not a field here (got ["cluster.yaml"]); did you mean "manifests"?',
         ),
         ({"inputs": []}, "inputs: is empty: there is nothing to run; write at least one input"),
         (

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.sweep.sweeps import write_scenario, write_sweep
 
-from steersman.report import BarChart, Distribution, Figures, Table, render_html
-from steersman.sweep import run
+from steersman.base.report import BarChart, Distribution, Figures, Table, render_html
+from steersman.simulation.sweep import run
 
 
 def test_a_report_has_cells_distributions_and_every_run(tmp_path: Path) -> None:

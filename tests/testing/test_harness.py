@@ -11,7 +11,17 @@ import pytest
 
 from steersman import api
 from steersman.config import API_VERSION, CONFIGURATION_KIND, ConfigError
-from steersman.framework import Code, Handle, NodeInfo, PermitPlugin, PermitResult, PodInfo, ScorePlugin, Status
+from steersman.framework import (
+    Code,
+    Handle,
+    NodeInfo,
+    PermitPlugin,
+    PermitResult,
+    PodInfo,
+    PreEnqueuePlugin,
+    ScorePlugin,
+    Status,
+)
 from steersman.testing import (
     Harness,
     NotPlacedError,
@@ -146,3 +156,27 @@ def test_every_builder_and_every_form_of_an_object_is_taken(tmp_path: Path) -> N
     assert harness.cluster.get(api.Service, "default/plain").metadata.labels == {"new": "yes"}
     harness.delete(make_service("built"))
     assert "default/built" not in harness.cluster.objects(api.Service)
+
+
+class After(PreEnqueuePlugin):
+    """Holds pods back until a pod named `first` exists."""
+
+    name = "After"
+
+    def pre_enqueue(self, pod: PodInfo) -> str:
+        return "waits for pod first"
+
+
+def test_the_message_of_a_pod_that_is_held_back_is_that_of_the_plugin() -> None:
+    harness = Harness(plugins=[After], nodes=[make_node("n")])
+    harness.add(make_pod("second"))
+    harness.run()
+    assert harness.message(make_pod("second")) == 'held back by PreEnqueue plugin "After": waits for pod first'
+
+
+def test_a_pod_may_be_named_to_ask_for_its_message() -> None:
+    harness = Harness(nodes=[make_node("n").capacity(cpu="1")])
+    harness.add(make_pod("large").req(cpu="2"))
+    harness.run()
+    assert harness.message("large") == harness.message("default/large")
+    assert "Insufficient cpu" in harness.message("large")

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Upstream's end-to-end tests of scheduling, run with one scheduler on a control plane of their own; what became of each."""
+"""Runs of upstream's e2e.test, and the result of each spec: scheduling specs on a control plane with one scheduler.
+
+`sandbox_conformance` runs other specs on a sandbox.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +16,7 @@ from typing import Final
 import msgspec
 from tests.upstream.fake_kubelets import FakeKubelets
 
-from steersman.errors import SteersmanError
+from steersman.base.errors import SteersmanError
 from steersman.testing.control_plane import (
     Binaries,
     ControlPlane,
@@ -63,18 +67,25 @@ def run_suite(binaries: Binaries, scheduler: str, folder: Path, focus: str = FOC
         FakeKubelets(plane.admin, NODES),
         SCHEDULERS[scheduler](plane),
     ):
-        return specs_in(_run(program, plane, folder, focus, skip))
+        flags = ("--dump-logs-on-failure=false", f"--ginkgo.flake-attempts={ATTEMPTS}")
+        return specs_in(run_specs(program, plane.kubeconfig(), folder, focus, skip, flags))
 
 
 def specs_in(report: Path) -> list[Spec]:
     """The specs of a JSON report of Ginkgo that were chosen by the focus, by name; raises `SuiteError`."""
     if not report.exists():
         raise SuiteError(f"{report}: upstream's suite left no report; e2e.log beside it says why")
-    specs = [_spec(found) for suite in json.loads(report.read_text()) for found in suite["SpecReports"] or ()]
+    specs = [_spec(found) for found in _spec_reports(report)]
     chosen = [spec for spec in specs if spec is not None]
     if not chosen:
         raise SuiteError(f"{report}: upstream's suite ran no spec; e2e.log beside it says why")
     return sorted(chosen, key=lambda spec: spec.name)
+
+
+def unselected_names(report: Path, group: str) -> list[str]:
+    """Return the names of specs in a JSON report that match `group` and were not selected to run."""
+    found = (msgspec.convert(one, _Report, strict=False) for one in _spec_reports(report))
+    return sorted(spec.name for spec in found if spec.is_unselected and re.search(group, spec.name))
 
 
 def worse_than(reference: Sequence[Spec], found: Sequence[Spec]) -> list[str]:
@@ -83,21 +94,21 @@ def worse_than(reference: Sequence[Spec], found: Sequence[Spec]) -> list[str]:
     return [spec.name for spec in reference if spec.state == PASSED and spec.name not in passed]
 
 
-def _run(program: Path, plane: ControlPlane, folder: Path, focus: str, skip: str) -> Path:
+def run_specs(program: Path, kubeconfig: Path, folder: Path, focus: str, skip: str, flags: Sequence[str] = ()) -> Path:
+    """Run e2e.test with its working directory in `folder`, and return the path of its JSON report."""
     report = folder / "report.json"
     command = [
         str(program),
-        f"--kubeconfig={plane.kubeconfig()}",
+        f"--kubeconfig={kubeconfig}",
         "--provider=skeleton",
         f"--num-nodes={NODES}",
-        "--dump-logs-on-failure=false",
         f"--ginkgo.focus={focus}",
         *([f"--ginkgo.skip={skip}"] if skip else []),
         f"--ginkgo.json-report={report}",
-        f"--ginkgo.flake-attempts={ATTEMPTS}",
         f"--ginkgo.timeout={int(SUITE_SECONDS)}s",
         "--ginkgo.no-color",
         "--ginkgo.v",
+        *flags,
     ]
     with (folder / "e2e.log").open("wb") as log:
         # Specs that fail make it end with 1; the report says which.
@@ -107,13 +118,16 @@ def _run(program: Path, plane: ControlPlane, folder: Path, focus: str, skip: str
     return report
 
 
+def _spec_reports(report: Path) -> list[dict[str, object]]:
+    return [found for suite in json.loads(report.read_text()) for found in suite["SpecReports"] or ()]
+
+
 def _spec(report: dict[str, object]) -> Spec | None:
-    """None for what is no spec (the set-up of the suite), or was not chosen: Ginkgo calls that skipped, without a word."""
+    """Return None for the set-up of the suite and for specs that were not selected."""
     found = msgspec.convert(report, _Report, strict=False)
-    if found.kind != "It" or (found.state == "skipped" and not found.failure.message):
+    if found.kind != "It" or found.is_unselected:
         return None
-    name = " ".join([*found.containers, found.text])
-    return Spec(name, found.state, found.nanoseconds / 1e9, found.failure.message)
+    return Spec(found.name, found.state, found.nanoseconds / 1e9, found.failure.message)
 
 
 class _Failure(msgspec.Struct, frozen=True):
@@ -131,5 +145,10 @@ class _Report(msgspec.Struct, frozen=True):
     failure: _Failure = msgspec.field(default=_Failure(), name="Failure")
 
     @property
-    def containers(self) -> list[str]:
-        return self.hierarchy or []
+    def name(self) -> str:
+        return " ".join([*(self.hierarchy or []), self.text])
+
+    @property
+    def is_unselected(self) -> bool:
+        """Whether focus or skip left the spec out: Ginkgo reports it as skipped, without a message."""
+        return self.kind == "It" and self.state == "skipped" and not self.failure.message

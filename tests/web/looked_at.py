@@ -10,10 +10,10 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from steersman.serving import ask_here
-from steersman.serving.http import Answer, HeaderFields, Request
+from steersman.kube.serving import ask_here
+from steersman.kube.serving.http import Answer, HeaderFields, Request
+from steersman.sandbox.web import ClusterFeed, ClusterSource, EventRows, WebApi, WebHost, observed
 from steersman.testing import Harness
-from steersman.web import ClusterFeed, ClusterSource, EventRows, WebApi, WebHost, observed
 
 
 class LookedAt:

@@ -7,11 +7,22 @@ import asyncio
 from typing import Any
 
 import msgspec
+import pytest
 from tests.web.looked_at import LookedAt
 
+from steersman.base.clock import ManualClock
+from steersman.sandbox.web import EventRow
+from steersman.sandbox.web.attempt_feed import RateHistory
+from steersman.sandbox.web.cluster_feed import MAX_MOVES
 from steersman.testing import Harness, make_node, make_pod
-from steersman.web import EventRow
-from steersman.web.cluster_feed import MOST_MOVES
+
+
+def manual_clock(shown: LookedAt, now: float) -> ManualClock:
+    """The clock of the scheduler, set to a time."""
+    clock = shown.harness.scheduler.clock
+    assert isinstance(clock, ManualClock)
+    clock.advance(now - clock.now())
+    return clock
 
 
 def nodes(count: int) -> list[Any]:
@@ -104,12 +115,12 @@ def test_nothing_new_is_no_difference() -> None:
 def test_too_many_moves_are_counted_not_listed() -> None:
     harness = Harness(nodes=[make_node("large").capacity(cpu="1000", memory="1000Gi", pods="1000")])
     shown = LookedAt(harness)
-    for number in range(MOST_MOVES + 7):
+    for number in range(MAX_MOVES + 7):
         harness.add(make_pod(f"p{number}").req(cpu="1m"))
     harness.run()
     diff = shown.source.changes(with_state=False).diff
     assert diff is not None
-    assert len(diff.moves) == MOST_MOVES
+    assert len(diff.moves) == MAX_MOVES
     assert diff.moves_omitted == 7
 
 
@@ -175,3 +186,39 @@ def test_a_node_is_ready_unless_it_says_otherwise() -> None:
     columns = LookedAt(Harness(nodes=[*conditions, make_node("silent")])).get("cluster")["nodes"]
     ready = dict(zip(columns["name"], columns["ready"], strict=True))
     assert ready == {"true": 1, "false": 0, "unknown": 0, "silent": 1}
+
+
+def test_a_page_that_is_opened_after_a_burst_shows_it() -> None:
+    shown = LookedAt(Harness(nodes=[make_node("n").capacity(cpu="8", pods="50")]))
+    clock = manual_clock(shown, 1000.0)
+    for seconds in (0.0, 0.5, 1.0, 20.0):
+        clock.advance(1000.0 + seconds - clock.now())
+        shown.harness.place(make_pod(f"p{seconds}").req(cpu="10m"))
+    clock.advance(60.0)
+    points = shown.get("cluster")["ratePoints"]
+    assert dict(zip(points["at"], points["scheduled"], strict=True)) == {1000: 2, 1001: 1, 1020: 1}
+    assert points["latencyP50"][0] is not None
+
+
+def test_a_difference_has_the_seconds_in_which_something_was_decided() -> None:
+    shown = LookedAt(Harness(nodes=[make_node("n").capacity(cpu="8", pods="50")]))
+    clock = manual_clock(shown, 1000.0)
+    shown.harness.place(make_pod("a").req(cpu="10m"))
+    shown.source.changes(with_state=False)
+    clock.advance(0.5)
+    shown.harness.place(make_pod("b").req(cpu="10m"))
+    diff = shown.source.changes(with_state=False).diff
+    assert diff is not None
+    assert diff.rate_points is not None
+    assert (diff.rate_points.at, diff.rate_points.scheduled) == ([1000], [2])
+    clock.advance(30.0)
+    assert shown.source.changes(with_state=False).diff is None
+
+
+def test_latencies_of_a_busy_second_are_sampled() -> None:
+    history = RateHistory()
+    for number in range(10_000):
+        history.add(5.5, "scheduled", number / 10_000)
+    assert history.points().latency_p50 == pytest.approx([0.5], abs=0.05)
+    assert history.points().latency_p99 == pytest.approx([0.99], abs=0.05)
+    assert history.points().scheduled == [10_000]

@@ -10,8 +10,8 @@ import pytest
 import yaml
 from tests.web.looked_at import LookedAt
 
+from steersman.sandbox.web import ConfigurationSource
 from steersman.testing import Harness, make_node, make_pod
-from steersman.web import ConfigurationSource
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 PACKING = f"""{HEADER}profiles:
@@ -139,3 +139,36 @@ def test_what_cannot_be_tried_is_refused(path: str, body: object, code: int) -> 
     answer = cluster().answer(path, "POST", msgspec.json.encode(body))
     assert answer.status == code
     assert msgspec.json.decode(answer.body)["kind"] == "Status"
+
+
+def test_placed_pods_are_tried_though_only_retries_of_pending_pods_are_known() -> None:
+    """After a configuration was applied, the new scheduler has decided on nothing but pods that wait."""
+    nodes = [make_node(f"n{i}").capacity(cpu="8", memory="16Gi", pods="20") for i in range(4)]
+    pods = [make_pod(f"p{i}").req(cpu="1", memory="1Gi").node(f"n{i % 4}") for i in range(8)]
+    shown = LookedAt(Harness(nodes=nodes, pods=pods))
+    shown.harness.add(make_pod("huge").req(cpu="100"))
+    shown.harness.scheduler.schedule_one()
+    found = posted(shown, "configuration/try", {"yaml": PACKING, "last": 1000})
+    assert found["pods"] == 8
+    assert found["moved"] > 0
+
+
+def test_no_more_placed_pods_are_tried_than_asked_for() -> None:
+    shown = cluster()
+    shown.harness.add(make_pod("huge").req(cpu="100"))
+    for _ in range(3):
+        shown.harness.scheduler.schedule_one()
+    found = posted(shown, "configuration/try", {"yaml": PACKING, "last": 5})
+    assert [one["pod"] for one in found["decisions"]] == [f"default/p{number}" for number in range(3, 8)]
+
+
+@pytest.mark.parametrize(
+    ("written", "source"),
+    [
+        (ConfigurationSource(), "default"),
+        (ConfigurationSource(PACKING, "packing.yaml"), "file"),
+        (ConfigurationSource(PACKING, is_applied=True), "applied"),
+    ],
+)
+def test_the_page_says_where_the_configuration_comes_from(written: ConfigurationSource, source: str) -> None:
+    assert cluster(written=written).get("configuration")["source"] == source

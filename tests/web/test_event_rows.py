@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from steersman.web.answers import EventRow
-from steersman.web.event_rows import MOST_KEPT, EventRows
+from steersman.sandbox.web.answers import EventRow
+from steersman.sandbox.web.event_rows import MAX_KEPT, EventRows
 
 
 def event(at: float, component: str, about: str = "Pod default/p") -> EventRow:
@@ -14,12 +14,12 @@ def event(at: float, component: str, about: str = "Pod default/p") -> EventRow:
 def test_events_of_kubelets_do_not_crowd_out_the_others() -> None:
     rows = EventRows()
     rows.add(event(0.0, "default-scheduler"))
-    for number in range(2 * MOST_KEPT):
+    for number in range(2 * MAX_KEPT):
         rows.add(event(1.0 + number, "kubelet"))
     found = rows.recent(10)
     assert [row.component for row in found] == [*["kubelet"] * 10, "default-scheduler"]
-    assert [row.at for row in found[:2]] == [2.0 * MOST_KEPT, 2.0 * MOST_KEPT - 1]
-    assert [row.component for row in rows.about("Pod default/p", 10_000)].count("kubelet") == MOST_KEPT
+    assert [row.at for row in found[:2]] == [2.0 * MAX_KEPT, 2.0 * MAX_KEPT - 1]
+    assert [row.component for row in rows.about("Pod default/p", 10_000)].count("kubelet") == MAX_KEPT
     assert rows.about("Pod default/other", 10) == []
 
 

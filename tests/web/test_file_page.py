@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from steersman.errors import InputError
-from steersman.sim import Simulation
+from steersman.base.errors import InputError
+from steersman.sandbox.web import file_page
+from steersman.sandbox.web.file_page import FilePage
+from steersman.sandbox.web.page_files import PageFiles
+from steersman.simulation import Simulation
 from steersman.testing import make_node, make_pod
-from steersman.web import file_page
-from steersman.web.file_page import FilePage
-from steersman.web.page_files import PageFiles
 
 INDEX = """<!doctype html><html><head><title>Steersman</title>
 <link rel="icon" href="./favicon.svg" />

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from tests.web.looked_at import LookedAt
 
-from steersman.explain import Explanation
-from steersman.observe import explain_now
+from steersman.scheduler.diagnosis import Explanation, explain_now
 from steersman.testing import Harness, make_node, make_pod
 
 
@@ -91,7 +90,7 @@ def test_a_pod_that_has_a_node_is_looked_at_as_if_it_had_none(name: str) -> None
     wanted = explain_now(harness.scheduler, harness.scheduler.pods[key])
     assert wanted is not None
     assert by_node(matrix) == by_node_of(wanted)
-    assert (matrix["node"], matrix["outcome"]) == (node, "scheduled")
+    assert (matrix["node"], matrix["placedOn"], matrix["outcome"]) == (node, node, "undecided")
     assert [list(pods) for pods in harness.scheduler.cache.nodes.pods_on] == orders
     harness.scheduler.cache.validate_state()
     harness.scheduler.cycle.validate_state()
@@ -135,3 +134,10 @@ def test_room_is_counted_in_copies() -> None:
     assert room == {"n0": 2, "n1": 2, "n2": 2, "n3": 2, "n4": 2, "tainted": 2, "cordoned": 2}
     fits = dict(zip(names, report["fits"], strict=True))
     assert (fits["n0"], fits["tainted"], fits["cordoned"]) == (1, 0, 0)
+
+
+def test_the_node_of_a_pod_has_not_won_where_another_would_win_now() -> None:
+    nodes = [make_node(name).capacity(cpu="8", memory="8Gi", pods="10") for name in ("full", "free")]
+    pods = [make_pod("big").req(cpu="7", memory="7Gi").node("full"), make_pod("p").req(cpu="1").node("full")]
+    matrix = LookedAt(Harness(nodes=nodes, pods=pods)).get("pods/default/p/matrix")
+    assert (matrix["node"], matrix["placedOn"], matrix["outcome"]) == ("free", "full", "undecided")

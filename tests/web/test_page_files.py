@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.web.page_files import PageFiles
+from steersman.sandbox.web.page_files import PageFiles
 
 
 @pytest.fixture

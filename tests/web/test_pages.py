@@ -11,9 +11,9 @@ from tests.web.looked_at import LookedAt
 
 from steersman import api
 from steersman.api import timestamps
+from steersman.explain.pending_causes import PendingCauses
+from steersman.sandbox.web import EventRow
 from steersman.testing import Harness, make_node, make_pod
-from steersman.web import EventRow
-from steersman.web.pending import RootCauses
 
 
 def gpu_cluster() -> LookedAt:
@@ -59,7 +59,7 @@ def test_waiting_pods_are_grouped_by_what_stands_in_their_way() -> None:
 
 def test_pods_that_are_alike_share_the_search_for_their_cause() -> None:
     shown = gpu_cluster()
-    causes, queue = RootCauses(shown.harness.scheduler), shown.harness.scheduler.queue
+    causes, queue = PendingCauses(shown.harness.scheduler), shown.harness.scheduler.queue
     waiting = [queue.get(f"default/more-{number}") for number in range(3)]
     found = [causes.of(queued) for queued in waiting if queued is not None]
     assert len(found) == 3
@@ -175,3 +175,14 @@ def test_refusals_are_status_objects(path: str, code: int, message: str) -> None
 
 def test_pages_are_read_and_nothing_else() -> None:
     assert gpu_cluster().answer("cluster", "POST").status == 405
+
+
+def test_the_table_counts_the_attempts_of_pods_with_a_node() -> None:
+    shown = LookedAt(Harness(nodes=[make_node("n").capacity(cpu="4", pods="10")]))
+    shown.harness.place(make_pod("placed").req(cpu="1"))
+    shown.harness.add(make_pod("given").req(cpu="1").node("n"))
+    shown.harness.add(make_pod("huge").req(cpu="8"))
+    shown.harness.scheduler.schedule_one()
+    table = shown.get("pods")
+    attempts = dict(zip(table["pod"], table["attempts"], strict=True))
+    assert attempts == {"default/given": 0, "default/huge": 1, "default/placed": 1}

@@ -10,18 +10,18 @@ from typing import Any
 import msgspec
 import pytest
 from tests.client.following import until
-from tests.sim.clusters import nodes, pods
+from tests.simulation.clusters import nodes, pods
 from tests.web.looked_at import request
 
 from steersman import api
-from steersman.clock import RealClock
-from steersman.record import record_simulation
+from steersman.base.clock import RealClock
+from steersman.record import history, record_simulation, replay
 from steersman.sandbox import Sandbox, SandboxOptions, running_sandbox
-from steersman.sim import Simulation
+from steersman.sandbox.web import WebRefusal, recorded_past
+from steersman.sandbox.web.recorded_moment import CLOSE_SECONDS
+from steersman.sandbox.web.recorded_past import RecordedPast
+from steersman.simulation import Simulation
 from steersman.testing import make_pod
-from steersman.web import WebRefusal, recorded_past
-from steersman.web.recorded_moment import CLOSE_SECONDS
-from steersman.web.recorded_past import RecordedPast
 
 LIMIT_SECONDS = 60
 
@@ -132,3 +132,23 @@ def test_a_record_that_is_none_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     past = RecordedPast(str(tmp_path), clock)
     with pytest.raises(WebRefusal, match="holds no record"):
         asyncio.run(past.answer(clock.now(), request("/web/v1/cluster")))
+
+
+def test_a_moment_of_a_record_of_format_3_is_shown() -> None:
+    """`large` got its node at the end of the record."""
+    directory = Path(__file__).parents[1] / "record" / "format_3" / "live"
+    entries = history(directory, "large").entries
+    rejected, bound = (replay(directory).start + entries[index].at for index in (1, -1))
+
+    async def scenario() -> tuple[Any, Any]:
+        past = RecordedPast(str(directory), RealClock())
+        try:
+            return (
+                await asked(past, rejected + 2 * CLOSE_SECONDS, "pods/default/large"),
+                await asked(past, bound + 2 * CLOSE_SECONDS, "pods/default/large"),
+            )
+        finally:
+            await past.close()
+
+    waiting, placed = asyncio.run(scenario())
+    assert (waiting["node"], placed["node"]) == ("", "big")

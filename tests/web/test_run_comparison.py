@@ -87,3 +87,22 @@ def test_a_node_of_another_cluster_is_said_to_be_unknown() -> None:
 def test_a_configuration_that_cannot_be_used_is_refused() -> None:
     answer = cluster().answer("compare/run", "POST", msgspec.json.encode({"yaml": "kind: Pod", "pods": {}}))
     assert answer.status == 422
+
+
+def test_a_pod_that_a_gate_holds_here_is_told_with_its_gate() -> None:
+    shown = LookedAt(Harness(nodes=[make_node("n").capacity(cpu="4", pods="9")]))
+    shown.harness.add(make_pod("held").req(cpu="1").gate("wait"))
+    (decision,) = posted(shown, "compare/run", {"pods": {"default/held": "n"}})["decisions"]
+    assert (decision["a"], decision["b"]) == ("", "n")
+    assert decision["why"] == "in this run n did not fit: waiting for scheduling gates: [wait]"
+
+
+def test_a_pod_that_does_not_fit_is_not_tried_in_place_of_the_next_one() -> None:
+    """The rejected pod is ready to be retried when the gated pod comes, and must not be shown as that one."""
+    shown = LookedAt(Harness(nodes=[make_node("n").capacity(cpu="1", pods="9")]))
+    shown.harness.add(make_pod("large").req(cpu="2"))
+    shown.harness.add(make_pod("held").req(cpu="1").gate("wait"))
+    pods = {"default/large": "n", "default/held": "n"}
+    decisions = by_pod(posted(shown, "compare/run", {"pods": pods}))
+    assert decisions["default/large"]["plugin"] == "NodeResourcesFit"
+    assert "scheduling gates" in decisions["default/held"]["why"]

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from tests.web.looked_at import request
 
-from steersman.web import SiteGuard, names_of
-from steersman.web.site_guard import FOREIGN_HOST, FOREIGN_ORIGIN
+from steersman.sandbox.web import SiteGuard, names_of
+from steersman.sandbox.web.site_guard import FOREIGN_HOST, FOREIGN_ORIGIN
 
 GUARD = SiteGuard(names_of("127.0.0.1"), "http")
 

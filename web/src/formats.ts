@@ -37,6 +37,11 @@ export function trimmed(value: number): string {
   return text;
 }
 
+/** A figure of a chart: two digits where there are no whole ones. */
+export function measured(value: number): string {
+  return Math.abs(value) < 1 ? String(Number(value.toPrecision(2))) : trimmed(value);
+}
+
 export function grouped(value: number): string {
   const [whole = "", part] = String(value).split(".");
   const set = whole.replace(/\B(?=(\d{3})+(?!\d))/g, ",");
@@ -88,5 +93,10 @@ export function dateTime(seconds: number): string {
 
 /** `1 pod`, `2 pods`. */
 export function count(number: number, noun: string): string {
-  return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
+  return `${grouped(number)} ${plural(number, noun)}`;
+}
+
+/** `pod`, `pods`. */
+export function plural(number: number, noun: string): string {
+  return `${noun}${number === 1 ? "" : "s"}`;
 }

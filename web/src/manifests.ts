@@ -11,14 +11,40 @@ export function withoutManagedFields(yaml: string): string {
   return [...lines.slice(0, begin), ...lines.slice(end)].join("\n");
 }
 
-/** The namespace that a manifest names in its metadata, or "". */
-export function namespaceOf(yaml: string): string {
-  const lines = yaml.split("\n");
-  const begin = lines.findIndex((line) => /^metadata:\s*$/.test(line));
-  for (const line of begin < 0 ? [] : lines.slice(begin + 1)) {
-    if (/^\S/.test(line)) break;
-    const found = /^ {1,8}namespace:\s*["']?([\w.-]+)/.exec(line);
-    if (found) return found[1] ?? "";
-  }
-  return "";
+/** Something to begin with: small enough for any node, large enough to be seen on the map. */
+export const FIRST_DEPLOYMENT = `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: default
+spec:
+  replicas: 6
+  selector:
+    matchLabels: {app: web}
+  template:
+    metadata:
+      labels: {app: web}
+    spec:
+      containers:
+        - name: web
+          image: nginx
+          resources:
+            requests: {cpu: 500m, memory: 512Mi}
+`;
+
+/** Nodes in three zones. */
+export function nodeManifests(number: number): string {
+  const room = `{cpu: "8", memory: 32Gi, pods: "110"}`;
+  const one = (index: number): string => `apiVersion: v1
+kind: Node
+metadata:
+  name: node-${index}
+  labels:
+    kubernetes.io/hostname: node-${index}
+    topology.kubernetes.io/zone: zone-${"abc"[index % 3] ?? "a"}
+status:
+  capacity: ${room}
+  allocatable: ${room}
+`;
+  return Array.from({ length: number }, (_, index) => one(index)).join("---\n");
 }

@@ -124,5 +124,5 @@ export class MatrixView {
 const HEATS = 5;
 
 function words(verdict: Verdict): string {
-  return verdict.reasons.join(", ") + (verdict.detail ? ` (${verdict.detail})` : "");
+  return (verdict.reasons ?? []).join(", ");
 }

@@ -22,6 +22,9 @@ export function parseRoute(fragment: string): Route {
   return { path: path.length ? path : ["cluster"], query };
 }
 
+/** Stands for an empty value that a reader has chosen: empty values themselves are left out of the query. */
+export const NONE = "-";
+
 /** The fragment of a place; empty values are left out of the query. */
 export function link(path: readonly string[], query: Query = {}): string {
   const parameters = new URLSearchParams();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, it } from "vitest";
-import { bytes, cores, count, duration, grouped, percent, quantity } from "../src/formats";
+import { bytes, cores, count, duration, grouped, measured, percent, plural, quantity } from "../src/formats";
 
 it("writes cpu in cores, and below one in millicores", () => {
   expect([cores(0), cores(250), cores(1500), cores(64000)]).toEqual(["0", "250m", "1.5", "64"]);
@@ -29,4 +29,9 @@ it("does not call a small share nothing", () => {
 
 it("counts", () => {
   expect([count(1, "pod"), count(2000, "pod")]).toEqual(["1 pod", "2,000 pods"]);
+  expect([plural(0, "row"), plural(1, "row")]).toEqual(["rows", "row"]);
+});
+
+it("writes figures of charts that are below one with two digits", () => {
+  expect([measured(0), measured(0.0234), measured(0.5), measured(2.5), measured(1234)]).toEqual(["0", "0.023", "0.5", "2.5", "1,234"]);
 });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, it } from "vitest";
-import { namespaceOf, withoutManagedFields } from "../src/manifests";
+import { FIRST_DEPLOYMENT, nodeManifests, withoutManagedFields } from "../src/manifests";
 
 const POD = `apiVersion: v1
 kind: Pod
@@ -24,9 +24,9 @@ it("hides what server-side apply keeps, and nothing else", () => {
   expect(withoutManagedFields("kind: Pod\nmetadata:\n  name: x\n")).toBe("kind: Pod\nmetadata:\n  name: x\n");
 });
 
-it("finds the namespace in the metadata alone", () => {
-  expect(namespaceOf(POD)).toBe("shop");
-  expect(namespaceOf("metadata:\n  name: x\nspec:\n  namespace: other\n")).toBe("");
-  expect(namespaceOf('metadata:\n    namespace: "quoted"\n')).toBe("quoted");
-  expect(namespaceOf('{"metadata": {}}')).toBe("");
+it("has nodes in three zones and a Deployment to begin with", () => {
+  const nodes = nodeManifests(6);
+  expect(nodes.match(/^kind: Node$/gm)).toHaveLength(6);
+  expect(new Set(nodes.match(/zone: \S+/g))).toEqual(new Set(["zone: zone-a", "zone: zone-b", "zone: zone-c"]));
+  expect(FIRST_DEPLOYMENT).toContain("replicas: 6");
 });

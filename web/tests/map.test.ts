@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { palette, STEPS, stepOf } from "../src/map/colours";
 import { layOut, neighbour, nodeAt } from "../src/map/layout";
 import { arrange } from "../src/map/pod_boxes";
-import { taintShades, utilisationShades } from "../src/map/shades";
+import { placementShades, taintShades, utilisationShades } from "../src/map/shades";
 import { fit, pan, reveal, zoom } from "../src/map/viewport";
 import { NodeTable } from "../src/state/node_table";
 import { smallCluster } from "./snapshot";
@@ -86,6 +86,16 @@ describe("colours", () => {
     const shades = taintShades(new NodeTable(smallCluster()), palette(true));
     expect(shades.colour(0)).not.toBe(shades.colour(3));
     expect(shades.legend.map((entry) => entry.text)).toEqual(["no taint", "gpu:NoSchedule (1)"]);
+  });
+
+  it("is recoloured by where a trial places pods, on one scale for both sides", () => {
+    const decisions = [["a", "a"], ["a", "b"], ["a", "b"]].map(([a = "", b = ""], at) => ({ pod: `default/p${at}`, at, a, b, same: a === b }));
+    const [before, after] = (["a", "b"] as const).map((side) => placementShades(new NodeTable(smallCluster()), decisions, side, palette(false)));
+    expect(before?.text(0)).toBe("3 pods here, 1 as edited");
+    expect(after?.text(1)).toBe("2 pods here, 0 as decided");
+    expect(before?.colour(0)).not.toBe(after?.colour(0));
+    expect(before?.colour(1)).toBe(palette(false).none);
+    expect(before?.scale).toEqual(after?.scale);
   });
 });
 

@@ -7,7 +7,7 @@ import { MatrixView } from "../src/matrix";
 
 /** Four nodes: the last is rejected; the second wins by the spreading, although the first fits better. */
 const MATRIX: Matrix = {
-  pod: "default/web-0", profile: "default-scheduler", source: "now", at: 1, outcome: "scheduled", message: "", node: "b", ties: 1, lead: 20, nominatedOnly: false,
+  pod: "default/web-0", profile: "default-scheduler", source: "now", at: 1, outcome: "scheduled", message: "", node: "b", placedOn: "", ties: 1, lead: 20, nominatedOnly: false,
   nodes: ["a", "b", "c", "d"], row: [10, 11, 12, 13], fits: [1, 1, 1, 0], objections: [0, 0, 0, 1],
   preFilter: { skipped: [] },
   filters: [
@@ -15,7 +15,7 @@ const MATRIX: Matrix = {
     { plugin: "TaintToleration", skipped: false, verdict: [-1, -1, -1, 0] },
     { plugin: "NodeResourcesFit", skipped: false, verdict: [-1, -1, -1, -2] },
   ],
-  verdicts: [{ plugin: "TaintToleration", code: "UnschedulableAndUnresolvable", reasons: ["node(s) had untolerated taint(s)"], detail: "gpu:NoSchedule" }],
+  verdicts: [{ plugin: "TaintToleration", code: "UnschedulableAndUnresolvable", reasons: ["node(s) had untolerated taint(s)"] }],
   scored: [2, 1, 0], total: [40, 130, 110],
   scores: [
     { plugin: "NodeResourcesFit", weight: 1, skipped: false, raw: [40, 30, 50], normalised: [40, 30, 50], weighted: [40, 30, 50] },
@@ -34,8 +34,8 @@ describe("the matrix", () => {
     expect(view.score(3, "PodTopologySpread", "raw")).toBeNull();
   });
 
-  it("says who rejects a node, in upstream's words and with the detail", () => {
-    expect(view.rejection(3)).toBe("TaintToleration: node(s) had untolerated taint(s) (gpu:NoSchedule)");
+  it("says who rejects a node, in upstream's words", () => {
+    expect(view.rejection(3)).toBe("TaintToleration: node(s) had untolerated taint(s)");
     expect(view.rejection(0)).toBe("");
     expect([view.wasAsked(0, "NodeResourcesFit"), view.wasAsked(3, "NodeResourcesFit")]).toEqual([true, false]);
   });
@@ -56,7 +56,7 @@ describe("the matrix", () => {
   it("shows verdicts and scores in one column per plugin", () => {
     const columns = view.columns("normalised", (node) => `#${node}`);
     expect(columns.map((column) => column.title)).toEqual(["Node", "Total", "Rejected by", "TaintToleration", "NodeResourcesFit ×1", "PodTopologySpread ×2"]);
-    expect(columns[3]?.text?.(3)).toBe("✕ node(s) had untolerated taint(s) (gpu:NoSchedule)");
+    expect(columns[3]?.text?.(3)).toBe("✕ node(s) had untolerated taint(s)");
     expect(columns[3]?.text?.(0)).toBe("✓");
     expect(columns[5]?.value(0)).toBe(30);
     expect(columns[5]?.hint?.(0)).toBe("raw 4, normalised 30, weighted 60");

@@ -30,7 +30,7 @@ export function smallCluster(): ClusterSnapshot {
     },
     totals: { nodes: 4, pods: 8, allowedPods: 40, pending: 0, allocatable: [24000, 400], requested: [11000, 70] },
     lanes: { active: 0, backoff: 0, errorBackoff: 0, unschedulable: 0, gated: 0, inFlight: 0 },
-    rates: { seconds: 10, scheduled: 0, unschedulable: 0, errors: 0, latencyP50: null, latencyP99: null },
+    ratePoints: { at: [], scheduled: [], unschedulable: [], errors: [], latencyP50: [], latencyP99: [] },
     events: [],
   };
 }

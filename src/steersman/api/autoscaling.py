@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Horizontal pod autoscalers, as `autoscaling/v2` has them; of `autoscaling/v1` the one field that v2 writes differently."""
+"""HorizontalPodAutoscaler of `autoscaling/v2`, plus the field of `autoscaling/v1`."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class MetricValueStatus(Struct, frozen=True):
 
 
 class MetricSource(Struct, frozen=True):
-    """A measure and its target: of a resource by its name, of everything else by `metric`.
+    """A metric and its target, identified by `name` for resources, else by `metric`.
 
-    One struct for the five kinds of sources, each of which has some of these fields.
+    One struct for the five kinds of sources, each of which uses some of these fields.
     """
 
     name: str = ""
@@ -57,7 +57,7 @@ class MetricSpec(Struct, frozen=True):
 
 
 class MetricSourceStatus(Struct, frozen=True):
-    """The value that was measured of a source."""
+    """Measured value of a source."""
 
     name: str = ""
     container: str = ""
@@ -99,7 +99,7 @@ class HorizontalPodAutoscalerSpec(Struct, frozen=True):
     max_replicas: Int32 = 0
     metrics: tuple[MetricSpec, ...] = ()
     behavior: ScalingBehavior | None = None
-    #: Of `autoscaling/v1`; admission turns it into a metric.
+    #: Field of `autoscaling/v1`, which admission converts to a metric.
     target_cpu_utilization_percentage: Int32 | None = msgspec.field(default=None, name="targetCPUUtilizationPercentage")
 
 

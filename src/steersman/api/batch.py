@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work that ends: jobs, and the schedules that make them. Templates are kept as JSON, as in `workload`."""
+"""Jobs and CronJobs. Templates are JSON, as in `workload`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from steersman.api.meta import Condition, Int32, Int64, LabelSelector, Object, O
 
 
 class OnExitCodes(Struct, frozen=True):
-    """The exit codes to which a rule of a pod failure policy applies; of any container without a name."""
+    """Exit codes that a pod failure policy rule matches, in any container if no name is given."""
 
     container_name: str | None = None
     operator: str = ""
@@ -17,7 +17,7 @@ class OnExitCodes(Struct, frozen=True):
 
 
 class OnPodCondition(Struct, frozen=True):
-    """A condition of the pod to which a rule of a pod failure policy applies."""
+    """Pod condition that a pod failure policy rule matches."""
 
     type: str = ""
     status: str = ""
@@ -66,7 +66,7 @@ class JobCondition(Condition, frozen=True):
 
 
 class UncountedTerminatedPods(Struct, frozen=True):
-    """Uids of pods that have ended and are not in the counters yet."""
+    """Uids of finished pods that are not in the counters yet."""
 
     succeeded: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()

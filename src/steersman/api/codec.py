@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON and plain dicts ↔ typed objects.
+"""Conversion between JSON, plain dicts and typed objects.
 
-Used by everything that reads or writes API objects: manifests, the embedded cluster, the client. Decoding is msgspec's;
-what is added here is Go's treatment of `null` (as if the field were absent), errors that name field and value, and that no
-text, however deep or long its values, ends in anything but an object or an `InputError`.
+Used by all code that reads or writes API objects: manifests, the embedded cluster, the client. Decoding is
+msgspec's, with additions: Go's treatment of `null` (absent), errors that name field and value, and the
+guarantee that any text yields an object or an `InputError`, however deep or long its values.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ import msgspec
 from steersman.api import decode_errors, nesting
 from steersman.api.kinds import KINDS
 from steersman.api.meta import Object
-from steersman.errors import InputError
+from steersman.base import InputError
 
 T = TypeVar("T")
 
 NEEDS_KIND: Final = 'an object needs "apiVersion" and "kind"'
 
 _STRING_MAPS: Final = frozenset({"labels", "annotations", "matchLabels"})
-"""Maps whose `null` values are empty strings; elsewhere a `null` is an absent entry."""
+"""Maps whose `null` values are empty strings; elsewhere, `null` is an absent entry."""
 _FOREIGN_SHAPES: Final = frozenset({"resource.k8s.io/v1alpha3", "resource.k8s.io/v1beta1"})
-"""Versions of known kinds whose fields differ from those of the version that is read."""
+"""Versions of known kinds whose fields differ from the version that is read."""
 
 
 class Header(msgspec.Struct, frozen=True, rename="camel"):
-    """The fields that identify the kind of an object."""
+    """Fields that identify the kind of an object."""
 
     api_version: str | None = None
     kind: str | None = None
 
 
 def class_for(header: Header, custom: Iterable[type[Object]] = ()) -> type[Object] | None:
-    """The Struct for a kind, None for one that is not read (also: a Service of another API group). Of `custom` kinds, which
-    others have declared, one version is read."""
+    """Return the Struct for a kind; None if it is not read (such as a Service of another API
+    group). Of `custom` kinds, only the declared version is read."""
     for kind in custom:
         if (header.api_version, header.kind) == (kind.API_VERSION, kind.KIND):
             return kind
@@ -50,8 +50,8 @@ def class_for(header: Header, custom: Iterable[type[Object]] = ()) -> type[Objec
 
 
 def decode(data: bytes | msgspec.Raw, cls: type[T]) -> T:
-    """JSON → typed; raises `InputError` that names the field and its value. A value that nests too deeply counts as `null`
-    in fields that are not read."""
+    """Decode JSON to a typed object. Raises `InputError` with field and value. Too deeply nested
+    values in fields that are not read count as `null`."""
     try:
         result: T = _decoder(cls).decode(data)
         return result
@@ -64,8 +64,8 @@ def decode(data: bytes | msgspec.Raw, cls: type[T]) -> T:
 
 
 def plain(data: bytes | msgspec.Raw) -> Any:
-    """JSON → dicts and lists, as deep as `nesting.DEEPEST`; raises `InputError`. A number that Python does not read, because
-    it has thousands of digits, stays text."""
+    """Decode JSON to dicts and lists, up to `nesting.MAX_DEPTH`. Raises `InputError`. Numbers with
+    too many digits for Python stay text."""
     text = nesting.pruned(bytes(data))
     try:
         return msgspec.json.decode(text)
@@ -76,7 +76,7 @@ def plain(data: bytes | msgspec.Raw) -> Any:
 
 
 def convert(data: Any, cls: type[T]) -> T:
-    """Plain dicts and lists → typed; raises `InputError` that names the field and its value."""
+    """Convert plain data to a typed object. Raises `InputError` with field and value."""
     try:
         return msgspec.convert(data, cls)
     except msgspec.ValidationError:
@@ -88,7 +88,7 @@ def convert(data: Any, cls: type[T]) -> T:
 
 
 def convert_part(data: Any, cls: type[T], path: str) -> T:
-    """Makes a struct of the part of an object at a path, such as a template; errors name fields from the object's root."""
+    """Convert a part of an object, such as a template; errors have paths from the object's root."""
     try:
         return convert(data, cls)
     except InputError as error:
@@ -96,29 +96,29 @@ def convert_part(data: Any, cls: type[T], path: str) -> T:
 
 
 def convert_object(data: Any, custom: Iterable[type[Object]] = ()) -> Object:
-    """Plain dict → the typed object of the kind that it names."""
+    """Convert a dict to a typed object of its kind."""
     return convert(data, _known_class(convert(data, Header), custom))
 
 
 def encode(obj: Object) -> bytes:
-    """Typed → JSON, with `apiVersion` and `kind`."""
+    """Encode an object as JSON, with `apiVersion` and `kind`."""
     return with_kind(obj.API_VERSION, obj.KIND, msgspec.json.encode(obj))
 
 
 def with_kind(api_version: str, kind: str, body: bytes) -> bytes:
-    """The JSON of an object, with `apiVersion` and `kind` before the rest."""
+    """Prepend `apiVersion` and `kind` to the JSON of an object."""
     header = f'{{"apiVersion":"{api_version}","kind":"{kind}"'.encode()
     return header + (b"}" if body == b"{}" else b"," + body[1:])
 
 
 def to_dict(obj: Object) -> dict[str, Any]:
-    """Typed → plain dicts and lists, with `apiVersion` and `kind`."""
+    """Convert an object to plain data, with `apiVersion` and `kind`."""
     result: dict[str, Any] = msgspec.json.decode(encode(obj))
     return result
 
 
 def without_nulls(data: Any) -> Any:
-    """The data without entries that are `null`, as Go reads it."""
+    """Remove `null` entries, as Go reads them."""
     if isinstance(data, list):
         return [without_nulls(element) for element in data]
     if not isinstance(data, dict):
@@ -141,7 +141,7 @@ def _decode_pruned(text: bytes, cls: type[T]) -> T:
 
 
 def _with_long_numbers(text: bytes) -> Any:
-    """The standard library asks what to do with numbers; msgspec does not."""
+    """Decode JSON with long numbers by the standard library: msgspec has no number hooks."""
     try:
         return json.loads(text.decode(), parse_int=_number, parse_float=_number, parse_constant=_no_constant)
     except ValueError as error:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Volumes of the old in-tree plugins, as the CSI drivers that replaced those plugins see them.
+"""Volumes of in-tree plugins, translated to the CSI drivers that replaced them.
 
-The scheduler counts such a volume under its driver's name and checks its node affinity in the driver's terms. Only what
-scheduling looks at is translated: driver, handle and node affinity. A source that makes no sense raises `InputError`.
+The scheduler counts such a volume for its driver and checks its node affinity in the driver's terms. Only the fields
+that the scheduler reads are translated: driver, handle and node affinity. An invalid source raises `InputError`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from steersman.api.csi_topology import BETA_ZONE, ZONE, ZONE_DELIMITER, in_driver_terms
+from steersman.api.csi_topology import ZONE_DELIMITER, in_driver_terms
 from steersman.api.storage import CSINode, PersistentVolume, PersistentVolumeSpec
 from steersman.api.volume import AzureDisk, CSIPersistentVolumeSource, GCEPersistentDisk, Volume
-from steersman.errors import InputError
+from steersman.api.wellknown import BETA_ZONE_LABEL, ZONE_LABEL
+from steersman.base import InputError
 
 MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
-"""On a CSINode: the in-tree plugins, separated by commas, that the node's kubelet has handed over to drivers."""
+"""CSINode annotation: comma-separated in-tree plugins that the kubelet has migrated to drivers."""
 MANAGED: Final = "managed"
 UNSPECIFIED: Final = "UNSPECIFIED"
 
@@ -31,16 +32,16 @@ _replace = msgspec.structs.replace
 
 
 class InTreePlugin(NamedTuple):
-    """One of the old plugins and its successor."""
+    """In-tree plugin and its CSI driver."""
 
     name: str
     driver: str
     source: str
-    """The field that a volume of this plugin has."""
+    """Volume field of the plugin."""
     topology_key: str = ""
-    """The label by which the driver tells zones apart, if it has one of its own."""
+    """Zone label of the driver, if it has its own."""
     is_migrated: bool = True
-    """The scheduler reckons with the driver. Volumes of the other plugins it does not count."""
+    """Whether the scheduler uses the driver; volumes of other plugins are not counted."""
 
 
 IN_TREE_PLUGINS: Final[Sequence[InTreePlugin]] = (
@@ -60,24 +61,24 @@ _BY_NAME: Final = {plugin.name: plugin for plugin in IN_TREE_PLUGINS}
 
 
 def plugin_named(name: str) -> InTreePlugin | None:
-    """The in-tree plugin of that name, as storage classes name provisioners."""
+    """Return the in-tree plugin with this provisioner name, or None."""
     return _BY_NAME.get(name)
 
 
 def plugin_of(source: Volume | PersistentVolumeSpec) -> InTreePlugin | None:
-    """The in-tree plugin that the volume belongs to; None: it is none of those that have a successor."""
+    """Return the in-tree plugin of a volume; None if it has no CSI driver."""
     return next((plugin for plugin in IN_TREE_PLUGINS if getattr(source, plugin.source) is not None), None)
 
 
 def is_migrated_on(node: CSINode | None, plugin: InTreePlugin) -> bool:
-    """Whether the node's kubelet says that it has handed the plugin's volumes over to the driver."""
+    """Return whether the node's kubelet has migrated the plugin to its driver."""
     if node is None:
         return False
     return plugin.name in node.metadata.annotations.get(MIGRATED_PLUGINS, "").split(",")
 
 
 def translated(volume: PersistentVolume, plugin: InTreePlugin) -> PersistentVolume:
-    """The volume as one of the driver's, with handle and node affinity."""
+    """Translate a volume to its driver, with handle and node affinity."""
     source = CSIPersistentVolumeSource(driver=plugin.driver, volume_handle=persistent_handle(volume))
     if plugin.topology_key:
         volume = in_driver_terms(volume, plugin.topology_key)
@@ -85,14 +86,14 @@ def translated(volume: PersistentVolume, plugin: InTreePlugin) -> PersistentVolu
 
 
 def inline_handle(volume: Volume) -> str:
-    """The driver's name of a volume that a pod names directly."""
+    """Return the driver's handle of an inline volume of a pod."""
     if volume.gce_persistent_disk is not None:
         return _gce_handle(volume.gce_persistent_disk, f"zones/{UNSPECIFIED}")
     return _handle(volume)
 
 
 def persistent_handle(volume: PersistentVolume) -> str:
-    """The driver's name of a persistent volume."""
+    """Return the driver's handle of a persistent volume."""
     disk = volume.spec.gce_persistent_disk
     return _handle(volume.spec) if disk is None else _gce_handle(disk, _gce_place(volume))
 
@@ -108,7 +109,7 @@ def _handle(source: Volume | PersistentVolumeSpec) -> str:
 
 
 def _aws_handle(volume_id: str) -> str:
-    """A bare id, or the id at the end of `aws://zone/vol-…`."""
+    """Return a bare id, or the id in `aws://zone/vol-…`."""
     if not volume_id.startswith("aws://"):
         return volume_id
     if _BROKEN_ESCAPE.search(volume_id):
@@ -132,9 +133,9 @@ def _gce_handle(disk: GCEPersistentDisk, place: str) -> str:
 
 
 def _gce_place(volume: PersistentVolume) -> str:
-    """The zone of a zonal disk, the region of a regional one."""
+    """Return the zone of a zonal disk, or the region of a regional one."""
     labels = volume.metadata.labels
-    zones = (labels.get(BETA_ZONE) or labels.get(ZONE) or "").split(ZONE_DELIMITER)
+    zones = (labels.get(BETA_ZONE_LABEL) or labels.get(ZONE_LABEL) or "").split(ZONE_DELIMITER)
     if len(zones) == 1:
         return f"zones/{zones[0] or UNSPECIFIED}"
     return f"regions/{_gce_region(zones)}"

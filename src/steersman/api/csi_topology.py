@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node affinity of an in-tree volume in terms of its CSI driver: zones under the driver's own label.
+"""Translation of an in-tree volume's node affinity to its CSI driver's topology label.
 
-In-tree volumes name their zone in the node affinity or in labels of their own, under the present label keys or under those
-of Kubernetes' early days. `csi_migration` is the way in.
+In-tree volumes have their zone in node affinity or labels, with current or beta label keys. Called
+by `csi_migration`.
 """
 
 from __future__ import annotations
@@ -14,37 +14,34 @@ import msgspec
 
 from steersman.api.scheduling import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from steersman.api.storage import PersistentVolume, VolumeNodeAffinity
+from steersman.api.wellknown import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL
 
-ZONE: Final = "topology.kubernetes.io/zone"
-REGION: Final = "topology.kubernetes.io/region"
-BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
-BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
 ZONE_DELIMITER: Final = "__"
-"""Between the zones of a volume that can be used in several, in the value of its label."""
+"""Separator of several zones in a volume's label."""
 
 _replace = msgspec.structs.replace
 
 
 def in_driver_terms(volume: PersistentVolume, topology_key: str) -> PersistentVolume:
-    """The volume with its zones under the driver's label, and its region under the present label."""
+    """Return the volume with zones under the driver's label and region under the current label."""
     zone, region = _label_keys(volume)
     if any(r.values for r in _requirements(volume) if r.key == zone):
         volume = _rename(volume, zone, topology_key)
     elif zone in volume.metadata.labels:
         volume = _add_zones(volume, topology_key, volume.metadata.labels[zone])
-    if region == BETA_REGION and any(r.values for r in _requirements(volume) if r.key == region):
-        volume = _rename(volume, region, REGION)
+    if region == BETA_REGION_LABEL and any(r.values for r in _requirements(volume) if r.key == region):
+        volume = _rename(volume, region, REGION_LABEL)
     return volume
 
 
 def _label_keys(volume: PersistentVolume) -> tuple[str, str]:
-    """The keys of zone and region that the volume uses; its node affinity says more than its labels."""
+    """Return the volume's zone and region keys; node affinity takes precedence over labels."""
     in_affinity = {requirement.key for requirement in _requirements(volume)}
     for known in (in_affinity, volume.metadata.labels):
-        for zone, region in ((ZONE, REGION), (BETA_ZONE, BETA_REGION)):
+        for zone, region in ((ZONE_LABEL, REGION_LABEL), (BETA_ZONE_LABEL, BETA_REGION_LABEL)):
             if zone in known:
                 return zone, region
-    return ZONE, REGION
+    return ZONE_LABEL, REGION_LABEL
 
 
 def _terms(volume: PersistentVolume) -> tuple[NodeSelectorTerm, ...]:
@@ -67,7 +64,7 @@ def _rename(volume: PersistentVolume, key: str, new_key: str) -> PersistentVolum
 
 
 def _add_zones(volume: PersistentVolume, key: str, label: str) -> PersistentVolume:
-    """One more condition on every term; the label may name several zones."""
+    """Add a zone requirement to every term; the label may have several zones."""
     zones = tuple(sorted({zone.strip() for zone in label.split(ZONE_DELIMITER)} - {""}))
     if not zones:
         return volume

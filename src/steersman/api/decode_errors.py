@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of a document, in a user's words: msgspec's errors → `InputError` with field path and value.
+"""Conversion of msgspec's errors to `InputError` with field path and value.
 
-`codec` and `manifests` call this when decoding failed; speed does not matter here.
+`codec` and `manifests` call this after decoding failed; speed does not matter.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from steersman.errors import InputError
+from steersman.base import InputError
 
 TRUNCATED: Final = "the JSON ends in the middle"
 NOT_UTF8: Final = "is not UTF-8 text"
@@ -42,12 +42,12 @@ _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
 _ESCAPE: Final = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
 )
-"""An escape in a JSON string: a pair of surrogates, one without its other half (group 1), or any other."""
+"""Escape in a JSON string: a surrogate pair, a lone surrogate (group 1), or any other."""
 _BYTE: Final = re.compile(r" \(byte (\d+)\)$")
 
 
 def invalid(error: msgspec.ValidationError, data: Any) -> InputError:
-    """A value of the wrong type or range in well-formed `data`."""
+    """Return the error for a value of the wrong type or range in well-formed `data`."""
     text = str(error)
     path = _PATH.search(text)
     complaint = text[: path.start()] if path else text
@@ -64,7 +64,7 @@ def invalid(error: msgspec.ValidationError, data: Any) -> InputError:
 
 
 def malformed(error: msgspec.DecodeError | UnicodeDecodeError, data: bytes) -> InputError:
-    """A document that is not JSON."""
+    """Return the error for a document that is not JSON."""
     if isinstance(error, UnicodeDecodeError):
         return InputError(NOT_UTF8)
     text = str(error)
@@ -84,8 +84,7 @@ def malformed(error: msgspec.DecodeError | UnicodeDecodeError, data: bytes) -> I
 
 
 def _lone_surrogate(data: bytes) -> re.Match[bytes] | None:
-    """The first escape of half a character that stands without its other half; None also for one at the very end, after
-    which the other half may have been cut off."""
+    """Return the first lone surrogate; ignore one at the very end, which may be truncated."""
     escapes = (escape for escape in _ESCAPE.finditer(data) if escape[1] and escape.end() < len(data))
     return next(escapes, None)
 
@@ -107,14 +106,14 @@ def _quoting_hint(expected: str, value: Any) -> str | None:
 
 
 def place(error: msgspec.ValidationError, data: Any) -> tuple[str | int, ...]:
-    """Names and indexes that lead from `data` to what is wrong in it; nothing when it is the whole."""
+    """Return the names and indexes that lead to the invalid value; empty for the whole."""
     text = str(error)
     path, wrong_type = _PATH.search(text), _WRONG_TYPE.match(text)
     return tuple(step for step, _, _ in _walk(path[2] if path else "", data, wrong_type[2] if wrong_type else ""))
 
 
 def _locate(path: str, data: Any, got: str) -> tuple[str, Any]:
-    """The field path as Kubernetes writes it, and the value there."""
+    """Return the field path in Kubernetes' notation, and the value there."""
     field = ""
     for step, in_brackets, value in _walk(path, data, got):
         field += f"[{step}]" if in_brackets else f".{step}" if field else str(step)
@@ -123,9 +122,10 @@ def _locate(path: str, data: Any, got: str) -> tuple[str, Any]:
 
 
 def _walk(path: str, data: Any, got: str) -> Iterator[tuple[str | int, bool, Any]]:
-    """Each step of msgspec's path: a name or index, whether it is written in brackets, and the value there.
+    """Yield each step of msgspec's path: name or index, whether it is in brackets, and the value
+    there.
 
-    msgspec does not say which entry of a map is wrong; it is the first one of the type that was complained about.
+    msgspec does not name the invalid entry of a map; the first one of the reported type is assumed.
     """
     for name, index, any_entry in _STEP.findall(path):
         step: str | int = _culprit(data, got) if any_entry else int(index) if index else name

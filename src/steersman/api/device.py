@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamic resource allocation (`resource.k8s.io/v1`): the devices that drivers publish, and the classes of devices.
+"""Dynamic resource allocation (`resource.k8s.io/v1`): published devices and device classes.
 
-The demand side is in `steersman.api.resource_claim`.
+`steersman.api.resource_claim` has the demand side.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from steersman.api.scheduling import NodeSelector
 
 
 class DeviceAttribute(Struct, frozen=True):
-    """Exactly one value is set."""
+    """Attribute of a device; exactly one value is set."""
 
     int_value: Int64 | None = msgspec.field(name="int", default=None)
     bool_value: bool | None = msgspec.field(name="bool", default=None)
@@ -85,6 +85,29 @@ class Device(Struct, frozen=True):
     binding_failure_conditions: tuple[str, ...] = ()
     allow_multiple_allocations: bool | None = None
     node_allocatable_resource_mappings: dict[str, NodeAllocatableResourceMapping] = {}
+
+
+class DeviceTaintSelector(Struct, frozen=True):
+    """Selection of devices to taint: those that match all given fields."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(Struct, frozen=True):
+    device_selector: DeviceTaintSelector | None = None
+    """Without a selector, the rule taints no device."""
+    taint: DeviceTaint = DeviceTaint()
+
+
+class DeviceTaintRule(Object, frozen=True):
+    KIND: ClassVar[str] = "DeviceTaintRule"
+    API_VERSION: ClassVar[str] = "resource.k8s.io/v1"
+    PLURAL: ClassVar[str] = "devicetaintrules"
+    NAMESPACED: ClassVar[bool] = False
+
+    spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
 
 
 class ResourcePool(Struct, frozen=True):

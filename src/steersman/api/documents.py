@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes of a file → the API objects in it, still undecoded: YAML or JSON, one document or many, lists taken apart.
+"""Parsing of files into undecoded API objects: YAML or JSON, several documents, lists split into items.
 
-`manifests` gives the bytes and decodes what comes out. The items of a JSON list stay views of the file's bytes until
-then, so that a dump of hundreds of megabytes needs little more memory than its objects.
+`manifests` reads the files and decodes the objects. Items of a JSON list stay views of the file's
+bytes until then, so that a dump of hundreds of megabytes needs little more memory than its objects.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from steersman.api import codec, decode_errors, yaml_documents
-from steersman.errors import InputError
+from steersman.base import InputError
 
 D = TypeVar("D")
 T = TypeVar("T")
+_UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+#: Name, offset and magic number of archive formats.
+_ARCHIVES: Final = (("tar", 257, b"ustar"), ("zip", 0, b"PK\x03\x04"))
 _BLANK: Final = re.compile(r"\s*")
 
 
 class SourcePlace(NamedTuple):
-    """Where an object was found; document and item of a list are counted from 1."""
+    """Location of an object; documents and list items are counted from 1."""
 
     file: str
     document: int
@@ -34,7 +37,7 @@ class SourcePlace(NamedTuple):
 
 
 class Found(NamedTuple):
-    """An object that is yet to be decoded: JSON, or what a YAML document held."""
+    """Object that is not decoded yet: JSON, or the content of a YAML document."""
 
     header: codec.Header
     data: bytes | msgspec.Raw | dict[str, Any]
@@ -48,13 +51,13 @@ class _Document(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def find_objects(file: str, data: bytes, *, is_json: bool) -> Iterator[Found]:
-    """All objects of a file; `is_json` says that its name promises JSON. Raises `InputError`."""
+    """Yield all objects of a file, a JSON file if `is_json`. Raise `InputError`."""
     if not is_json and data.lstrip()[:1] != b"{":
         return _in_plain(file, yaml_documents.documents(_text(data)))
     try:
         msgspec.json.decode(data, type=msgspec.Raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        separated = not is_json and b"\n---" in data  # YAML documents in JSON's notation
+        separated = not is_json and b"\n---" in data  # YAML documents in JSON notation
         if "trailing characters" in str(error) and not separated:
             return _in_plain(file, _concatenated(_text(data)))
         if is_json:
@@ -64,6 +67,8 @@ def find_objects(file: str, data: bytes, *, is_json: bool) -> Iterator[Found]:
 
 
 def _in_json(data: bytes | msgspec.Raw, place: SourcePlace, list_header: codec.Header) -> Iterator[Found]:
+    if bytes(data[:64] if isinstance(data, bytes) else data).lstrip()[:1] == b"[":
+        _reject_list([], place)
     document = _at(place, codec.decode, data, _Document)
     header = _header(document.api_version, document.kind, list_header, place)
     if document.items is None or not _is_list(header):
@@ -80,6 +85,7 @@ def _in_plain(file: str, documents: Iterable[Any]) -> Iterator[Found]:
 
 
 def _in_document(data: Any, place: SourcePlace, list_header: codec.Header) -> Iterator[Found]:
+    _reject_list(data, place)
     own = _at(place, codec.convert, data, codec.Header)
     header = _header(own.api_version, own.kind, list_header, place)
     items = data.get("items")
@@ -91,7 +97,7 @@ def _in_document(data: Any, place: SourcePlace, list_header: codec.Header) -> It
 
 
 def _header(api_version: str | None, kind: str | None, list_header: codec.Header, place: SourcePlace) -> codec.Header:
-    """The version and kind of an object; an item that does not say its kind is what its list is a list of."""
+    """Return version and kind of an object; items without a kind have that of their list."""
     if kind:
         return codec.Header(api_version, kind)
     if list_header.kind and list_header.kind != "List":
@@ -103,8 +109,15 @@ def _is_list(header: codec.Header) -> bool:
     return (header.kind or "").endswith("List")
 
 
+def _reject_list(value: Any, place: SourcePlace) -> None:
+    """Raise `InputError` for a list in place of an object, such as the output of `jq .items`."""
+    if isinstance(value, list):
+        hint = 'write {"apiVersion": "v1", "kind": "List", "items": […]}'
+        raise InputError("must be an object, not a list", hint=hint).located(**place._asdict())
+
+
 def _at(place: SourcePlace, decode: Callable[[D, type[T]], T], data: D, cls: type[T]) -> T:
-    """Decode; an error says where the data stands."""
+    """Decode data, adding its location to errors."""
     try:
         return decode(data, cls)
     except InputError as error:
@@ -112,6 +125,11 @@ def _at(place: SourcePlace, decode: Callable[[D, type[T]], T], data: D, cls: typ
 
 
 def _text(data: bytes) -> str:
+    if data.startswith(_UTF16_MARKS):
+        raise InputError("is UTF-16 text", hint="save it as UTF-8; PowerShell: `… | Out-File -Encoding utf8 FILE`")
+    for archive, position, magic in _ARCHIVES:
+        if data.startswith(magic, position):
+            raise InputError(f"is a {archive} archive", hint="unpack it, and give the folder")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -119,7 +137,7 @@ def _text(data: bytes) -> str:
 
 
 def _concatenated(text: str) -> Iterator[Any]:
-    """The values of a stream of JSON values, as `jq -c` or several dumps in one file make it."""
+    """Yield concatenated JSON values, as from `jq -c` or several dumps."""
     decoder = json.JSONDecoder()
     position = _after_blanks(text, 0)
     while position < len(text):
@@ -127,7 +145,7 @@ def _concatenated(text: str) -> Iterator[Any]:
             value, end = decoder.raw_decode(text, position)
         except json.JSONDecodeError as error:
             raise InputError(f"JSON is malformed: {error.msg}", line=error.lineno) from error
-        except ValueError as error:  # a number of thousands of digits
+        except ValueError as error:  # a number with thousands of digits
             raise InputError("JSON holds a number that is too long", line=text.count("\n", 0, position) + 1) from error
         yield value
         position = _after_blanks(text, end)

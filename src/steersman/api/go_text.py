@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Go quotes text. Messages have to read as upstream's do, in configuration, manifests and CEL alike."""
+"""Go's formatting of strings, for messages equal to upstream's."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 ESCAPES: Final = {
@@ -19,7 +20,7 @@ ESCAPES: Final = {
 
 
 def quote(text: str) -> str:
-    """`text` in double quotes with Go's escapes, as `strconv.Quote` gives it."""
+    """Quote a string with Go's escapes, like `strconv.Quote`."""
     return '"' + "".join(ESCAPES.get(character) or _printable(character) for character in text) + '"'
 
 
@@ -30,3 +31,8 @@ def _printable(character: str) -> str:
     if code < 0x80:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def go_list(texts: Iterable[str]) -> str:
+    """Format strings like a printed Go slice."""
+    return f"[{' '.join(texts)}]"

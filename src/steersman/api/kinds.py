@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The registry of kinds: which Struct holds which kind of object."""
+"""Registry of kinds and their Structs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from steersman.api.autoscaling import HorizontalPodAutoscaler
 from steersman.api.batch import CronJob, Job
-from steersman.api.device import DeviceClass, ResourceSlice
+from steersman.api.device import DeviceClass, DeviceTaintRule, ResourceSlice
 from steersman.api.limits import LimitRange, ResourceQuota, RuntimeClass
 from steersman.api.meta import Object
 from steersman.api.node import Namespace, Node
@@ -61,9 +61,10 @@ _CLASSES: Final[tuple[type[Object], ...]] = (
     VolumeAttachment,
     DeviceClass,
     ResourceSlice,
+    DeviceTaintRule,
     ResourceClaim,
     ResourceClaimTemplate,
 )
 
 KINDS: Final[dict[str, type[Object]]] = {cls.KIND: cls for cls in _CLASSES}
-"""Kind → Struct, for every kind that Steersman reads."""
+"""Kind → Struct, for all kinds that Steersman reads."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which texts are label keys and label values; messages equal upstream's."""
+"""Syntax of label keys and values, with upstream's messages."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _SUBDOMAIN: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9
 _NAME_PATTERN: Final = re.compile(_NAME)
 _VALUE_PATTERN: Final = re.compile(_VALUE)
 _SUBDOMAIN_PATTERN: Final = re.compile(_SUBDOMAIN)
-_LONGEST_NAME: Final = 63
-_LONGEST_SUBDOMAIN: Final = 253
+_MAX_NAME: Final = 63
+_MAX_SUBDOMAIN: Final = 253
 
 _EMPTY: Final = "must be non-empty"
 _NAME_RULE: Final = (
@@ -34,7 +34,7 @@ _SUBDOMAIN_RULE: Final = (
 
 @lru_cache(maxsize=4096)
 def key_errors(key: str) -> tuple[str, ...]:
-    """Complaints about a label key, an optional DNS subdomain and a name: `example.com/zone`."""
+    """Return the errors of a label key: a name with optional DNS subdomain (`example.com/zone`)."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         return (
@@ -43,8 +43,8 @@ def key_errors(key: str) -> tuple[str, ...]:
     errors = _subdomain_errors(prefix) if slash else []
     if not name:
         errors.append(f"name part {_EMPTY}")
-    elif _size(name) > _LONGEST_NAME:
-        errors.append(f"name part {_too_long(_LONGEST_NAME)}")
+    elif _size(name) > _MAX_NAME:
+        errors.append(f"name part {_too_long(_MAX_NAME)}")
     if not _NAME_PATTERN.fullmatch(name):
         errors.append(f"name part {_NAME_RULE}")
     return tuple(errors)
@@ -52,10 +52,10 @@ def key_errors(key: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def value_errors(value: str) -> tuple[str, ...]:
-    """Complaints about a label value."""
+    """Return the errors of a label value."""
     errors = []
-    if _size(value) > _LONGEST_NAME:
-        errors.append(_too_long(_LONGEST_NAME))
+    if _size(value) > _MAX_NAME:
+        errors.append(_too_long(_MAX_NAME))
     if not _VALUE_PATTERN.fullmatch(value):
         errors.append(_VALUE_RULE)
     return tuple(errors)
@@ -65,15 +65,15 @@ def _subdomain_errors(prefix: str) -> list[str]:
     if not prefix:
         return [f"prefix part {_EMPTY}"]
     errors = []
-    if _size(prefix) > _LONGEST_SUBDOMAIN:
-        errors.append(f"prefix part {_too_long(_LONGEST_SUBDOMAIN)}")
+    if _size(prefix) > _MAX_SUBDOMAIN:
+        errors.append(f"prefix part {_too_long(_MAX_SUBDOMAIN)}")
     if not _SUBDOMAIN_PATTERN.fullmatch(prefix):
         errors.append(f"prefix part {_SUBDOMAIN_RULE}")
     return errors
 
 
 def _size(text: str) -> int:
-    """Bytes of a text, which may hold half of a surrogate pair where it comes from JSON."""
+    """Return the size in bytes of a text, which may contain lone surrogates from JSON."""
     return len(text.encode("utf-8", "surrogatepass"))
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lenient reading: as much of an object as can be read; what is wrong in it is left out, field by field.
+"""Lenient decoding: drops the invalid fields of an object.
 
-For objects that must not be overlooked although they cannot be read, such as pods that already run: `client.set_aside`.
+For objects that must not be missed even if invalid, such as running pods: `client.invalid_objects`.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from steersman.api import decode_errors, quantity
 from steersman.api.codec import without_nulls
 from steersman.api.meta import Object
 from steersman.api.quantity_fields import Steps, quantities_in
-from steersman.errors import InputError
+from steersman.base import InputError
 
 T = TypeVar("T", bound=Object)
 
-MOST_OMISSIONS: Final = 100
-"""With more fields that are wrong there is nothing left to rely on."""
+MAX_OMISSIONS: Final = 100
+"""Maximum number of invalid fields; with more, an object is unusable."""
 
 
 def readable_part(data: Any, cls: type[T]) -> T | None:
-    """The object without the fields that cannot be read; None if nothing is left. `data` is changed."""
+    """Return the object without invalid fields; None if it is unusable. Modifies `data`."""
     data = without_nulls(data)
-    for _ in range(MOST_OMISSIONS):
+    for _ in range(MAX_OMISSIONS):
         try:
             obj = msgspec.convert(data, cls)
         except msgspec.ValidationError as error:
@@ -49,7 +49,7 @@ def _is_readable(amount: Any) -> bool:
 
 
 def _omit(data: Any, steps: Steps) -> bool:
-    """Takes the value at the steps away, or, where a step leads nowhere, what contains it."""
+    """Remove the value at the steps, or its container if a step does not exist."""
     if not steps:
         return False
     container = data

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quotas, limit ranges and runtime classes: they limit or change the requests of pods at admission."""
+"""Quotas, limit ranges and runtime classes, which limit or change pod requests at admission."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ResourceQuota(Object, frozen=True):
 
 
 class LimitRangeItem(Struct, frozen=True):
-    """The limits of a `Container`, a `Pod` or a `PersistentVolumeClaim`; defaults are for containers only."""
+    """Limits of a `Container`, `Pod` or `PersistentVolumeClaim`; only containers have defaults."""
 
     type: str = ""
     max: ResourceList = {}

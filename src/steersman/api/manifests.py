@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifests and dumps → typed objects: files, directories and standard input, in YAML or JSON, single objects or lists.
+"""Loading of manifests and dumps: files, directories and standard input, in YAML or JSON, objects or lists.
 
-The way in for everything that a user has on disk: `simulate` and `Simulation.load`. What a file contains is found by
-`documents`, decoded by `codec` and checked by `field_check` and `quantity_checks`. JSON is about fifty times as fast as
-YAML; files may be compressed with gzip.
+Used for all user files by `simulate` and `Simulation.load`. `documents` finds the objects of a file, `codec` decodes
+them, `object_check` and `quantity_checks` check them. JSON is about fifty times as fast as YAML; files may be gzipped.
 """
 
 from __future__ import annotations
 
 import gzip
+import io
 import re
 import zlib
 from collections.abc import Iterable, Iterator
@@ -19,36 +19,43 @@ import msgspec
 
 from steersman.api import codec, documents, quantity_checks
 from steersman.api.documents import Found, SourcePlace
-from steersman.api.field_check import FieldCheck, Validation
 from steersman.api.kinds import KINDS
+from steersman.api.manifest_folders import CHART, renderer_of
 from steersman.api.meta import Object, key
+from steersman.api.object_check import ExtraRules, ObjectCheck, Validation
 from steersman.api.pod import Pod
+from steersman.api.schemas import definition_names
 from steersman.api.sharing import Sharer
-from steersman.errors import InputError
+from steersman.api.text_files import errors_in_file
+from steersman.api.wellknown import DEFAULT_NAMESPACE
+from steersman.base import InputError
 
 STDIN: Final = "-"
-DEFAULT_NAMESPACE: Final = "default"
+NO_OBJECTS: Final = "contains no objects"
 SUFFIXES: Final = (".json", ".yaml", ".yml")
-"""Of files in directories; any of them may be followed by `.gz`."""
-MOST_DOCUMENTS: Final = 1000
-"""Of so many pending pods everything is kept that was written about them, also what nothing here reads."""
+"""Suffixes of files in directories, optionally followed by `.gz`."""
+MAX_DOCUMENTS: Final = 1000
+"""Maximum number of pending pods whose complete documents are retained."""
+MIN_UNCOMPRESSED_LIMIT: Final = 64 << 20
+MAX_COMPRESSION_RATIO: Final = 100
+"""Maximum ratio of the decompressed size of a gzip file, above `MIN_UNCOMPRESSED_LIMIT` bytes."""
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _HAS_KIND: Final = re.compile(rb"""^["']?kind["']?\s*:""", re.MULTILINE)
-"""A YAML document that says which kind of object it is."""
+"""Start of the `kind` field in a YAML document."""
 
 
 class LoadedObject(NamedTuple):
-    """An object and where it was found."""
+    """Object and its location."""
 
     object: Object
     place: SourcePlace
-    #: Of pods without a node, as long as there are not too many: everything that was written, as JSON or plain values.
+    #: The complete JSON or plain data of pods without a node, up to `MAX_DOCUMENTS`.
     document: bytes | dict[str, Any] | None = None
 
 
 class Loaded(NamedTuple):
-    """All objects in the order of the input, how many objects of which unknown kinds were passed over, and what else a user
-    should know: files of directories that were passed over, unknown fields."""
+    """All objects in input order, counts of skipped unknown kinds, and notes for the user: skipped
+    files of directories, unknown fields."""
 
     objects: list[LoadedObject]
     skipped: dict[str, int]
@@ -56,7 +63,7 @@ class Loaded(NamedTuple):
 
 
 class _File(NamedTuple):
-    """A file to be read; `is_named` if the user named the file itself, and not a directory that it lies in."""
+    """File to read; `is_named` if the user named it, rather than its directory."""
 
     name: str
     data: bytes
@@ -68,24 +75,31 @@ def load(
     stdin: BinaryIO | None = None,
     custom: Iterable[type[Object]] = (),
     validate: Validation = "warn",
+    extra_rules: ExtraRules | None = None,
 ) -> Loaded:
-    """Read all paths: files, directories with everything below, `-` for `stdin`; also objects of `custom` kinds. `validate`
-    says what happens to unknown fields. Raises `InputError`."""
-    collection = _Collection(custom, FieldCheck(validate))
+    """Load all paths: files, directories recursively, `-` for `stdin`; also objects of `custom` kinds. `validate`
+    determines the treatment of unknown fields and invalid values. Raises `InputError` with all unusable objects."""
+    paths = list(paths)
+    collection = _Collection(custom, ObjectCheck(validate, extra_rules))
     passed_over: list[str] = []
     for found in find_all(paths, passed_over, stdin):
         try:
             collection.add(found)
-        except RecursionError as error:
-            raise InputError("is nested too deeply", file=found.place.file) from error
-    notes = (*passed_over, *collection.field_check.lines())
+        except InputError as error:
+            collection.object_check.add_error(error)
+        except RecursionError:
+            collection.object_check.add_error(InputError("is nested too deeply", file=found.place.file))
+    collection.object_check.raise_errors()
+    if paths and not collection.objects and not collection.skipped:
+        raise InputError(NO_OBJECTS, file=", ".join(paths), hint=passed_over[0] if passed_over else None)
+    notes = (*passed_over, *collection.object_check.lines())
     return Loaded(collection.objects, dict(sorted(collection.skipped.items())), notes)
 
 
 def find_all(paths: Iterable[str], passed_over: list[str], stdin: BinaryIO | None = None) -> Iterator[Found]:
-    """The objects of all paths, not yet decoded. Files of directories that are no manifests are passed over, which is noted in
-    `passed_over`. Raises `InputError`."""
-    for file in _contents(paths, stdin):
+    """Yield the undecoded objects of all paths. Files of directories that are not manifests are
+    skipped and noted in `passed_over`. Raises `InputError`."""
+    for file in _contents(paths, passed_over, stdin):
         is_json = file.name.removesuffix(".gz").endswith(".json")
         try:
             yield from documents.find_objects(file.name, file.data, is_json=is_json)
@@ -98,7 +112,7 @@ def find_all(paths: Iterable[str], passed_over: list[str], stdin: BinaryIO | Non
 
 
 def _is_no_manifest(file: _File, error: InputError) -> bool:
-    """Values of a chart, its templates, a kustomization without kind: what lies beside manifests in a directory."""
+    """Return whether the file is no manifest but a kustomization or chart values or templates."""
     if error.object is not None or error.item is not None:
         return False
     if file.name.removesuffix(".gz").endswith(".json"):
@@ -111,11 +125,11 @@ def _reason(error: InputError) -> str:
 
 
 class _Collection:
-    """The objects that were found so far, each of them once."""
+    """Objects found so far, without duplicates."""
 
-    def __init__(self, custom: Iterable[type[Object]], field_check: FieldCheck) -> None:
+    def __init__(self, custom: Iterable[type[Object]], object_check: ObjectCheck) -> None:
         self._custom = tuple(custom)
-        self.field_check = field_check
+        self.object_check = object_check
         self.objects: list[LoadedObject] = []
         self.skipped: dict[str, int] = {}
         self._places: dict[tuple[type[Object], str], SourcePlace] = {}
@@ -124,16 +138,19 @@ class _Collection:
         self._documents = 0
 
     def add(self, found: Found) -> None:
-        """Decode, name and check the object; one of an unknown kind is only counted."""
+        """Decode, name and check an object; unknown kinds are only counted."""
         cls = codec.class_for(found.header, self._custom)
         api_version = "" if cls is None else cls.API_VERSION
-        self.field_check.check(found, api_version, lambda: _description(found, cls))
-        if cls is None:
+        if cls is None or (cls not in self._custom and not _is_served(found.header)):
+            self.object_check.check_kind(found, lambda: _description(found, cls))
+            self.object_check.check(found, api_version, lambda: _description(found, cls), checks_values=False)
             self._skip(found.header)
             return
         try:
-            obj = self._checked(self._named(_decode(found, cls)))
+            obj = self._checked(self._named(_decode(found, cls)), found.place)
             self._remember(obj, found.place)
+            is_read_version = found.header.api_version in (None, cls.API_VERSION)
+            self.object_check.check(found, api_version, lambda: _description(found, cls), checks_values=is_read_version)
         except InputError as error:
             raise error.located(**found.place._asdict(), object=_description(found, cls)) from error
         except msgspec.ValidationError as error:
@@ -142,32 +159,39 @@ class _Collection:
         self.objects.append(LoadedObject(obj, found.place, self._document(obj, found)))
 
     def _document(self, obj: Object, found: Found) -> bytes | dict[str, Any] | None:
-        """The document on which changes of a pending pod's spec are shown; a node's pods are many, and their specs stay."""
-        if not isinstance(obj, Pod) or obj.spec.node_name or self._documents == MOST_DOCUMENTS:
+        """Return the document of a pending pod, for showing spec changes; None for bound pods,
+        which are many and unchanged."""
+        if not isinstance(obj, Pod) or obj.spec.node_name or self._documents == MAX_DOCUMENTS:
             return None
         self._documents += 1
         return found.data if isinstance(found.data, dict) else bytes(found.data)
 
-    def _checked(self, obj: Object) -> Object:
-        """The object, after a look at its quantities; a pod whose containers were seen before has nothing new to look at."""
+    def _checked(self, obj: Object, place: SourcePlace) -> Object:
+        """Return the object after checking its quantities, skipped for known containers of pods."""
         if not isinstance(obj, Pod):
-            quantity_checks.check_quantities(obj)
+            self._check_quantities(obj, place)
             return obj
         shared = self._sharer.shared(obj)
         is_repeated = shared.spec.containers is not obj.spec.containers
         if not is_repeated or obj.spec.init_containers or obj.spec.overhead or obj.spec.resources:
-            quantity_checks.check_quantities(obj)
+            self._check_quantities(obj, place)
         return shared
+
+    def _check_quantities(self, obj: Object, place: SourcePlace) -> None:
+        quantity_checks.check_quantities(obj)
+        for note in quantity_checks.implausible(obj):
+            located = note.located(**place._asdict(), object=f"{obj.KIND} {key(obj)}")
+            self.object_check.add_note(obj.KIND, located)
 
     def _skip(self, header: codec.Header) -> None:
         kind = header.kind or ""
-        # Known by name only: of another API group, or a version with another shape.
+        # Only the name is known: another API group, or a version with other fields.
         if kind in KINDS or any(kind == known.KIND for known in self._custom):
             kind = f"{kind} ({header.api_version})"
         self.skipped[kind] = self.skipped.get(kind, 0) + 1
 
     def _named(self, obj: Object) -> Object:
-        """The object with the namespace and name under which an API server would store it."""
+        """Return the object with the namespace and name that an API server would store."""
         meta = obj.metadata
         namespace = (meta.namespace or DEFAULT_NAMESPACE) if obj.NAMESPACED else ""
         name = meta.name or self._generated_name(obj, namespace)
@@ -190,6 +214,11 @@ class _Collection:
             raise InputError(f"is defined twice, first in {first}", object=f"{obj.KIND} {key(obj)}")
 
 
+def _is_served(header: codec.Header) -> bool:
+    """Return whether an API server of this Kubernetes version serves the kind's version."""
+    return not header.api_version or (header.api_version, header.kind) in definition_names()
+
+
 def _decode(found: Found, cls: type[Object]) -> Object:
     if isinstance(found.data, dict):
         return codec.convert(found.data, cls)
@@ -197,7 +226,7 @@ def _decode(found: Found, cls: type[Object]) -> Object:
 
 
 def _description(found: Found, cls: type[Object] | None) -> str:
-    """`Pod default/web-0` for an object that could not be used, as far as it says so itself."""
+    """Describe an unusable object as far as possible: `Pod default/web-0`."""
     kind = found.header.kind or ""
     data = found.data if isinstance(found.data, dict) else codec.plain(found.data)
     meta = data.get("metadata")
@@ -209,43 +238,57 @@ def _description(found: Found, cls: type[Object] | None) -> str:
     return f"{kind} {meta.get('namespace') or DEFAULT_NAMESPACE}/{meta['name']}"
 
 
-def _contents(paths: Iterable[str], stdin: BinaryIO | None) -> Iterator[_File]:
-    """Name and bytes of every file."""
+def _contents(paths: Iterable[str], passed_over: list[str], stdin: BinaryIO | None) -> Iterator[_File]:
+    """Yield the name and bytes of every file."""
     for path in paths:
         if path != STDIN:
+            renderer = renderer_of(Path(path))
+            if renderer is not None:
+                raise InputError(f"is {renderer.folder}, which has to be rendered", file=path, hint=renderer.hint)
             is_named = not Path(path).is_dir()
+            with errors_in_file(path):
+                charts = [] if is_named else sorted({file.parent for file in Path(path).rglob(CHART)})
+            passed_over += (f"{chart} is a Helm chart and was passed over" for chart in charts)
             for file in files_at(Path(path)):
-                yield _File(str(file), _uncompressed(_read(file), str(file)), is_named)
+                if any(file.is_relative_to(chart) for chart in charts):
+                    continue
+                yield _File(str(file), decompressed(_read(file), str(file)), is_named)
         elif stdin is None:
             raise InputError("there is no standard input to read", file=STDIN)
         else:
-            yield _File(STDIN, _uncompressed(stdin.read(), STDIN), True)
+            yield _File(STDIN, decompressed(stdin.read(), STDIN), True)
 
 
 def files_at(path: Path) -> list[Path]:
-    """The file itself, or the manifests in and below a folder, in order. Raises `InputError` for a folder without any."""
+    """Return the file itself, or all manifests in a folder, sorted. Raises `InputError` if there
+    are none."""
     if not path.is_dir():
         return [path]
-    files = sorted(
-        file for file in path.rglob("*") if file.name.removesuffix(".gz").endswith(SUFFIXES) and file.is_file()
-    )
+    with errors_in_file(str(path)):
+        files = sorted(
+            file for file in path.rglob("*") if file.name.removesuffix(".gz").endswith(SUFFIXES) and file.is_file()
+        )
     if not files:
         raise InputError(f"contains no {', '.join(SUFFIXES)} file", file=str(path))
     return files
 
 
 def _read(file: Path) -> bytes:
-    try:
+    with errors_in_file(str(file)):
         return file.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=str(file)) from error
 
 
-def _uncompressed(data: bytes, file: str) -> bytes:
-    """The data, unpacked if gzip has compressed it, whatever the file is called."""
+def decompressed(data: bytes, file: str) -> bytes:
+    """Decompress gzip data, regardless of the file's name. Raises `InputError`."""
     if not data.startswith(_GZIP_MAGIC):
         return data
+    limit = max(MIN_UNCOMPRESSED_LIMIT, MAX_COMPRESSION_RATIO * len(data))
     try:
-        return gzip.decompress(data)
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+            content = stream.read(limit + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"cannot be uncompressed: {error}", file=file) from error
+    if len(content) > limit:
+        hint = "decompress it yourself if you trust it"
+        raise InputError(f"is larger than {limit >> 20} MiB when it is decompressed", file=file, hint=hint)
+    return content

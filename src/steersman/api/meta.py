@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts that all API objects share: the Struct base with Kubernetes' field names, object metadata, label selectors.
+"""Common parts of API objects: the Struct base with Kubernetes' field names, metadata, label selectors.
 
-Every other module of this package builds on these. Objects are frozen: a change is a new object
-(`msgspec.structs.replace`), and an object that was read may be kept and shared without copying.
+All other modules of this package build on these. Objects are frozen: a change creates a new object
+(`msgspec.structs.replace`), and objects can be shared without copying.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from typing import Annotated, ClassVar, Final, TypeAlias
 
 import msgspec
 
-from steersman.graph_copy import shared_by_copies
+from steersman.base.graph_copy import shared_by_copies
 
 Quantity: TypeAlias = str | int | float
-"""A resource quantity as it stands in the JSON; `steersman.api.quantity` gives it a value."""
+"""Resource quantity as in JSON; `steersman.api.quantity` computes its value."""
 
 Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 ResourceList: TypeAlias = dict[str, Quantity]
 
-_LONGEST_VERSION: Final = 20
-"""Digits of the largest integer of 64 bits."""
+_MAX_VERSION: Final = 20
+"""Digits of the maximum 64-bit integer."""
 _ACRONYMS: Final = {"id": "ID", "ip": "IP", "ips": "IPs", "uri": "URI"}
 
 
 def wire_name(attribute: str) -> str:
-    """The JSON name of an attribute: `host_ip` → `hostIP`, `node_name` → `nodeName`."""
+    """Return the JSON name of an attribute: `host_ip` → `hostIP`, `node_name` → `nodeName`."""
     first, *rest = attribute.split("_")
     return first + "".join(_ACRONYMS.get(word, word.capitalize()) for word in rest)
 
 
-# An API object is a tree, never part of a reference cycle: the garbage collector need not look at it (`gc=False`).
+# API objects have no reference cycles, so the garbage collector need not track them (`gc=False`).
 class Struct(msgspec.Struct, frozen=True, rename=wire_name, omit_defaults=True, gc=False):
-    """Base of every part of an API object; unknown fields of the JSON are ignored."""
+    """Base of all parts of API objects; unknown JSON fields are ignored."""
 
 
 class OwnerReference(Struct, frozen=True):
@@ -47,7 +47,7 @@ class OwnerReference(Struct, frozen=True):
 
 
 class ObjectMeta(Struct, frozen=True):
-    """Timestamps are RFC 3339 texts, see `steersman.api.timestamps`; None means absent."""
+    """Object metadata. Timestamps are RFC 3339 texts, see `steersman.api.timestamps`, or None."""
 
     name: str = ""
     namespace: str = ""
@@ -66,7 +66,7 @@ class ObjectMeta(Struct, frozen=True):
 
 @shared_by_copies
 class Object(Struct, frozen=True):
-    """Base of the kinds that the API server stores."""
+    """Base of all kinds."""
 
     KIND: ClassVar[str]
     API_VERSION: ClassVar[str]
@@ -83,7 +83,7 @@ class LabelSelectorRequirement(Struct, frozen=True):
 
 
 class LabelSelector(Struct, frozen=True):
-    """A label selector as written in an object; `steersman.api.selectors.from_label_selector` compiles it."""
+    """Label selector as in an object; `steersman.api.selectors.from_label_selector` compiles it."""
 
     match_labels: dict[str, str] = {}
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
@@ -99,7 +99,7 @@ class ObjectReference(Struct, frozen=True):
 
 
 class Condition(Struct, frozen=True):
-    """One entry of `status.conditions`, of pods, nodes, budgets and devices alike."""
+    """Entry of `status.conditions`, for all kinds."""
 
     type: str = ""
     status: str = ""
@@ -110,17 +110,23 @@ class Condition(Struct, frozen=True):
 
 
 def key(obj: Object) -> str:
-    """`namespace/name`, or just the name of a cluster-scoped object."""
+    """Return `namespace/name`, or the name of a cluster-scoped object."""
     meta = obj.metadata
     return f"{meta.namespace}/{meta.name}" if obj.NAMESPACED else meta.name
 
 
+def reference_to(obj: Object) -> ObjectReference:
+    """Return a reference to the object in its current version."""
+    meta = obj.metadata
+    return ObjectReference(obj.KIND, meta.namespace, meta.name, meta.uid, obj.API_VERSION, meta.resource_version)
+
+
 def kind_of(obj: Object) -> str:
-    """The kind: "Pod", "Node"."""
+    """Return the kind: "Pod", "Node"."""
     return obj.KIND
 
 
 def version_number(resource_version: str) -> int:
-    """The place of a resource version among others; 0 for one that is no number of 64 bits."""
-    is_number = len(resource_version) <= _LONGEST_VERSION and resource_version.isdecimal()
+    """Return a resource version as a number; 0 if it is not a 64-bit number."""
+    is_number = len(resource_version) <= _MAX_VERSION and resource_version.isdecimal()
     return int(resource_version) if is_number else 0

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON that nests deeper than any API object does: cut down to a depth that every decoder takes.
+"""Pruning of JSON that is nested too deeply for decoders.
 
-Decoders recurse, and Python's limits on recursion differ from version to version. `codec` comes here when decoding has
-failed: what nests deeper than `DEEPEST` becomes `null`. A list may be many megabytes of brackets, so that they are counted
-with numpy: linear in the length of the text, about 10 ms for a megabyte.
+Decoders recurse, and Python's recursion limits vary by version. `codec` calls this after decoding
+failed: values deeper than `MAX_DEPTH` become `null`. A list may be megabytes of brackets, so they
+are counted with numpy: linear in the text, about 10 ms per megabyte.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-DEEPEST: Final = 200
-"""Levels that are kept. API objects have about twenty, and some more in lists and in lines of a watch."""
+MAX_DEPTH: Final = 200
+"""Maximum nesting depth. API objects have about 20 levels, plus some in lists and watch events."""
 
 _NOTHING: Final = b"null"
 _ESCAPED: Final = re.compile(rb"\\.", re.DOTALL)
@@ -25,8 +25,8 @@ _QUOTE: Final = ord('"')
 
 
 def pruned(text: bytes) -> bytes:
-    """The JSON text with `null` in the place of every value below `DEEPEST` levels; what is not JSON stays so."""
-    if text.count(b"[") + text.count(b"{") <= DEEPEST:
+    """Replace values below `MAX_DEPTH` levels by `null`; invalid JSON stays invalid."""
+    if text.count(b"[") + text.count(b"{") <= MAX_DEPTH:
         return text
     pieces: list[bytes] = []
     kept, is_cut = 0, False
@@ -40,8 +40,8 @@ def pruned(text: bytes) -> bytes:
 
 
 def _cuts(text: bytes) -> Iterator[int]:
-    """The places where a value that is too deep begins and where it ends, in turn."""
-    # Of the same length; what is left of quotes begins and ends strings.
+    """Yield the start and end positions of too deep values, alternating."""
+    # Escapes are replaced by text of equal length; all remaining quotes delimit strings.
     symbols = np.frombuffer(_ESCAPED.sub(b"__", text), np.uint8)
     depth = quotes = 0
     for start in range(0, len(symbols), _CHUNK):
@@ -51,7 +51,7 @@ def _cuts(text: bytes) -> Iterator[int]:
         opens = _is_one_of(chunk, b"[{") & is_outside
         closes = _is_one_of(chunk, b"]}") & is_outside
         depths = np.cumsum(opens.astype(np.int8) - closes, dtype=np.int32) + depth
-        begins, ends = opens & (depths == DEEPEST + 1), closes & (depths == DEEPEST)
+        begins, ends = opens & (depths == MAX_DEPTH + 1), closes & (depths == MAX_DEPTH)
         for position in (begins | ends).nonzero()[0].tolist():
             yield start + position + int(ends[position])
         depth, quotes = int(depths[-1]), quotes + int(is_quote.sum())
@@ -63,7 +63,7 @@ def _is_one_of(symbols: NDArray[np.uint8], pair: bytes) -> NDArray[np.bool_]:
 
 
 def is_deeper_than(levels: int, value: Any) -> bool:
-    """Whether lists and maps in plain data nest deeper than so many levels; without recursion."""
+    """Return whether plain data is nested deeper than `levels`, without recursion."""
     layer = _nested((value,))
     for _ in range(levels):
         layer = [inner for part in layer for inner in _nested(part.values() if isinstance(part, dict) else part)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node selectors, compiled: which nodes a pod's `nodeSelector` and node affinity admit and prefer.
+"""Compiled node selectors: required and preferred nodes of pods.
 
-`required` and `preferred` are what the plugins start from; `strict` and `lazy` compile a bare `NodeSelector`, as
-volumes, devices and the plugin configuration carry them. Everything compiled is hashable, down to the requirements.
+Plugins start from `required` and `preferred`; `strict` and `lazy` compile a bare `NodeSelector` of
+volumes, devices or plugin configuration. All compiled values are hashable, down to requirements.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from steersman.api.scheduling import (
     PreferredSchedulingTerm,
 )
 from steersman.api.selectors import Operator, Requirement, Selector
-from steersman.errors import InputError
+from steersman.base import InputError
 
 NAME_FIELD: Final = "metadata.name"
 NOT_ONE_ELEMENT: Final = "must have one element"
@@ -29,56 +29,56 @@ _FIELD_OPERATORS: Final = (Operator.IN, Operator.NOT_IN)
 
 
 class FieldRequirement(msgspec.Struct, frozen=True, cache_hash=True):
-    """A condition on a field of the node; the name is the only field that can be selected by."""
+    """Requirement on a node field; only the name can be selected by."""
 
     field: str
     value: str
     negated: bool = False
 
     def matches(self, node_name: str) -> bool:
-        """Does the condition hold for the node of this name?"""
+        """Return whether the requirement holds for the node with this name."""
         value = node_name if self.field == NAME_FIELD else ""
         return (value == self.value) is not self.negated
 
 
 class Term(msgspec.Struct, frozen=True, cache_hash=True):
-    """Conditions that must all hold. A term with errors matches nothing."""
+    """Requirements that must all hold. A term with errors matches nothing."""
 
     labels: tuple[Requirement, ...] = ()
     fields: tuple[FieldRequirement, ...] = ()
     errors: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
-        """Does the term admit the node with these labels and this name?"""
+        """Return whether the term matches a node with these labels and name."""
         if self.errors or not all(requirement.matches(labels) for requirement in self.labels):
             return False
         return not node_name or all(requirement.matches(node_name) for requirement in self.fields)
 
 
 class AnyTerm(msgspec.Struct, frozen=True, cache_hash=True):
-    """A compiled `NodeSelector`: terms of which one must match; without any, nothing matches."""
+    """Compiled `NodeSelector`: at least one term must match; without terms, nothing matches."""
 
     terms: tuple[Term, ...] = ()
 
     def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
-        """Is the node with these labels and this name selected?"""
+        """Return whether a node with these labels and name is selected."""
         return any(term.matches(labels, node_name) for term in self.terms)
 
     @property
     def error(self) -> str | None:
-        """The fault of the terms, to be reported for a node that none of the others matches."""
+        """Errors of the terms, to be reported for a node that no other term matches."""
         errors = [error for term in self.terms for error in term.errors]
         return field_errors.aggregate(errors) if errors else None
 
 
 class RequiredNodeAffinity(msgspec.Struct, frozen=True, cache_hash=True):
-    """The demands of a pod on its node: `spec.nodeSelector` and the required node affinity, both."""
+    """Node requirements of a pod: `spec.nodeSelector` and the required node affinity."""
 
     labels: Selector = selectors.EVERYTHING
     node_selector: AnyTerm | None = None
 
     def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
-        """May the pod run on the node with these labels and this name?"""
+        """Return whether the pod may run on a node with these labels and name."""
         if not self.labels.matches(labels):
             return False
         return self.node_selector is None or self.node_selector.matches(labels, node_name)
@@ -95,12 +95,12 @@ class PreferredTerms(msgspec.Struct, frozen=True, cache_hash=True):
     terms: tuple[WeightedTerm, ...] = ()
 
     def score(self, labels: Mapping[str, str], node_name: str) -> int:
-        """The sum of the weights of the terms that match the node."""
+        """Return the total weight of the terms that match the node."""
         return sum(weighted.weight for weighted in self.terms if weighted.term.matches(labels, node_name))
 
 
 def required(pod: Pod) -> RequiredNodeAffinity:
-    """The demands of the pod on its node, compiled."""
+    """Compile the node requirements of a pod."""
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     selector = affinity.required_during_scheduling_ignored_during_execution if affinity else None
     return RequiredNodeAffinity(
@@ -110,7 +110,8 @@ def required(pod: Pod) -> RequiredNodeAffinity:
 
 
 def preferred(terms: Sequence[PreferredSchedulingTerm], path: str = "") -> PreferredTerms:
-    """Compile; raises `InputError` naming every error. Terms without weight or conditions are dropped unseen."""
+    """Compile terms. Raises `InputError` with all errors. Terms without weight or requirements are
+    dropped unchecked."""
     compiled = [
         WeightedTerm(_term(term.preference, field_errors.item(path, index)), term.weight)
         for index, term in enumerate(terms)
@@ -123,7 +124,7 @@ def preferred(terms: Sequence[PreferredSchedulingTerm], path: str = "") -> Prefe
 
 
 def strict(selector: NodeSelector, path: str = "") -> AnyTerm:
-    """Compile; raises `InputError` naming every error."""
+    """Compile a selector. Raises `InputError` with all errors."""
     compiled = lazy(selector, path)
     if compiled.error is not None:
         raise InputError(compiled.error)
@@ -131,7 +132,7 @@ def strict(selector: NodeSelector, path: str = "") -> AnyTerm:
 
 
 def lazy(selector: NodeSelector, path: str = "") -> AnyTerm:
-    """Compile; terms with errors match nothing and do not keep the others from matching."""
+    """Compile a selector; terms with errors match nothing and do not affect others."""
     terms_path = field_errors.child(path, "nodeSelectorTerms")
     return AnyTerm(
         tuple(
@@ -160,7 +161,7 @@ def _term(term: NodeSelectorTerm, path: str) -> Term:
 
 
 def _label_requirement(expression: NodeSelectorRequirement, path: str, errors: list[str]) -> list[Requirement]:
-    """The requirement, or none and the reasons appended to `errors`."""
+    """Return the requirement, or [] after appending to `errors`."""
     if expression.operator not in tuple(Operator):
         operator_path = field_errors.child(path, "operator")
         errors.append(field_errors.not_supported(operator_path, expression.operator, tuple(Operator)))
@@ -172,7 +173,7 @@ def _label_requirement(expression: NodeSelectorRequirement, path: str, errors: l
 
 
 def _field_requirement(expression: NodeSelectorRequirement, path: str, errors: list[str]) -> list[FieldRequirement]:
-    """The requirement, or none and the reason appended to `errors`."""
+    """Return the requirement, or [] after appending to `errors`."""
     if expression.operator not in _FIELD_OPERATORS:
         operator_path = field_errors.child(path, "operator")
         errors.append(field_errors.not_supported(operator_path, expression.operator, _FIELD_OPERATORS))

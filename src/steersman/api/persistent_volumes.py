@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How claims and persistent volumes belong together: classes, binding, the claims of a pod.
+"""Relations of claims and persistent volumes: classes, binding, claims of a pod.
 
-Rules that the scheduler's volume plugins and the controllers of the embedded cluster share. All functions look at API
-objects only; which volume a claim gets is decided in `volume_matching`.
+Rules shared by the scheduler's volume plugins and the controllers of the embedded cluster, as
+functions of API objects; `volume_matching` selects volumes for claims.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from steersman.api.storage import PersistentVolume, PersistentVolumeClaim
 from steersman.api.volume import Volume
 
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
-"""The old way to name a storage class; where it is present, it counts."""
+"""Old annotation for the storage class, which takes precedence."""
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
-"""On a claim: controller or user have finished binding it. The value does not matter."""
+"""Annotation of a claim whose binding is complete; the value is irrelevant."""
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
-"""On a claim or volume: the binding was not the user's wish, and may be undone. The value does not matter."""
+"""Annotation of a claim or volume that the controller bound and may unbind; any value."""
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
-"""On a claim: the node for which the scheduler wants it provisioned."""
+"""Annotation of a claim with the node for which the scheduler requests provisioning."""
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
-"""The provisioner of a storage class whose volumes are all made by hand."""
+"""Provisioner of a storage class whose volumes are created manually."""
 WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 STORAGE: Final = "storage"
-"""The resource that claims request and volumes offer."""
+"""Resource that claims request and volumes offer."""
 
 StorageObject = TypeVar("StorageObject", PersistentVolume, PersistentVolumeClaim)
 
@@ -42,29 +42,29 @@ _replace = msgspec.structs.replace
 
 
 class ClaimUse(NamedTuple):
-    """One volume of a pod that comes from a claim."""
+    """Volume of a pod that uses a claim."""
 
     volume: Volume
     claim: str
-    """The name of the claim, in the pod's namespace."""
+    """Name of the claim, in the pod's namespace."""
     is_ephemeral: bool
-    """The claim is made for the pod, and must be its own."""
+    """Whether the claim was created for the pod, which must own it."""
 
 
 def class_of_claim(claim: PersistentVolumeClaim) -> str:
-    """The storage class that the claim asks for, "" for none."""
+    """Return the storage class of the claim, or ""."""
     named = claim.metadata.annotations.get(CLASS_ANNOTATION)
     return named if named is not None else claim.spec.storage_class_name or ""
 
 
 def class_of_volume(volume: PersistentVolume) -> str:
-    """The storage class that the volume belongs to, "" for none."""
+    """Return the storage class of the volume, or ""."""
     named = volume.metadata.annotations.get(CLASS_ANNOTATION)
     return named if named is not None else volume.spec.storage_class_name
 
 
 def claim_uses(pod: Pod) -> Iterator[ClaimUse]:
-    """The claims of a pod in the order of its volumes: those that it names, and those made for it."""
+    """Yield the claims of a pod in the order of its volumes, including ephemeral ones."""
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             yield ClaimUse(volume, volume.persistent_volume_claim.claim_name, is_ephemeral=False)
@@ -73,12 +73,12 @@ def claim_uses(pod: Pod) -> Iterator[ClaimUse]:
 
 
 def ephemeral_claim_name(pod: Pod, volume: Volume) -> str:
-    """The name of the claim that is made for an ephemeral volume of a pod."""
+    """Return the name of the claim for an ephemeral volume."""
     return f"{pod.metadata.name}-{volume.name}"
 
 
 def not_made_for(pod: Pod, claim: PersistentVolumeClaim) -> str:
-    """Why the claim cannot be the one that was made for an ephemeral volume of the pod; "" if it is."""
+    """Return why the claim was not created for an ephemeral volume of the pod, or ""."""
     owner = next((o for o in claim.metadata.owner_references if o.controller), None)
     if claim.metadata.namespace == pod.metadata.namespace and owner is not None and owner.uid == pod.metadata.uid:
         return ""
@@ -91,7 +91,7 @@ def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
 
 
 def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether the volume is bound to the claim, or set aside for it (then the uid may be missing)."""
+    """Return whether the volume is bound to the claim or reserved for it (possibly without uid)."""
     wanted = volume.spec.claim_ref
     if wanted is None or (wanted.name, wanted.namespace) != (claim.metadata.name, claim.metadata.namespace):
         return False
@@ -99,7 +99,7 @@ def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 
 def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
-    """The volume with a reference to the claim; the very same object when it has all of that already."""
+    """Return the volume with a reference to the claim; the same object if unchanged."""
     bound, there, meta = volume, volume.spec.claim_ref, claim.metadata
     if there is None or (there.namespace, there.name, there.uid) != (meta.namespace, meta.name, meta.uid):
         bound = _replace(bound, spec=_replace(bound.spec, claim_ref=reference_to(claim)))
@@ -121,19 +121,19 @@ def reference_to(claim: PersistentVolumeClaim) -> ObjectReference:
 
 
 def annotated(obj: StorageObject, name: str, value: str) -> StorageObject:
-    """The object with one more annotation."""
+    """Return the object with an added annotation."""
     annotations = {**obj.metadata.annotations, name: value}
     return _replace(obj, metadata=_replace(obj.metadata, annotations=annotations))
 
 
 def admits_node(volume: PersistentVolume, labels: Mapping[str, str]) -> bool:
-    """Whether the volume can be used on a node with these labels. Its affinity cannot speak of the node's name."""
+    """Return whether the volume's node affinity matches the labels; it cannot match node names."""
     selector = node_selector_of(volume)
     return selector is None or selector.matches(labels, "")
 
 
 def why_not_admitted(volume: PersistentVolume, labels: Mapping[str, str]) -> str:
-    """Why the volume cannot be used on a node with these labels; "" if it can."""
+    """Return why the volume is inaccessible from a node with these labels, or ""."""
     if admits_node(volume, labels):
         return ""
     selector = node_selector_of(volume)
@@ -141,7 +141,7 @@ def why_not_admitted(volume: PersistentVolume, labels: Mapping[str, str]) -> str
 
 
 def node_selector_of(volume: PersistentVolume) -> AnyTerm | None:
-    """The nodes on which the volume can be used; None: all."""
+    """Return the selector of nodes that can access the volume; None for all nodes."""
     affinity = volume.spec.node_affinity
     return None if affinity is None or affinity.required is None else _compiled(affinity.required)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pods: what is to be placed, with the fields of spec and status that placement depends on."""
+"""Pods, with the spec and status fields relevant for scheduling."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import ClassVar
 from steersman.api.meta import Condition, Int32, Int64, Object, ObjectMeta, ResourceList, Struct
 from steersman.api.scheduling import Affinity, Toleration, TopologySpreadConstraint
 from steersman.api.volume import Volume
+from steersman.api.wellknown import DEFAULT_SCHEDULER_NAME
 
 
 class ContainerResourceClaim(Struct, frozen=True):
@@ -56,7 +57,7 @@ class PodOS(Struct, frozen=True):
 
 
 class PodReadinessGate(Struct, frozen=True):
-    """A condition that must be true before the pod is ready."""
+    """Condition that must be true for the pod to be ready."""
 
     condition_type: str = ""
 
@@ -86,7 +87,7 @@ class PodSpec(Struct, frozen=True):
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     scheduling_gates: tuple[PodSchedulingGate, ...] = ()
     scheduling_group: PodSchedulingGroup | None = None
-    #: Empty until defaulted: the pod then belongs to "default-scheduler".
+    #: Empty until defaulted; see `Pod.scheduler_name`.
     scheduler_name: str = ""
     priority: Int32 | None = None
     priority_class_name: str = ""
@@ -100,7 +101,7 @@ class PodSpec(Struct, frozen=True):
     restart_policy: str = ""
     runtime_class_name: str | None = None
     service_account_name: str = ""
-    #: The old name of the field above. API servers write the same into both.
+    #: Old name of the field above; API servers set both.
     service_account: str = ""
     termination_grace_period_seconds: Int64 | None = None
     active_deadline_seconds: Int64 | None = None
@@ -113,7 +114,7 @@ class ContainerStateTerminated(Struct, frozen=True):
 
 
 class ContainerState(Struct, frozen=True):
-    """The state of a container: how it ended, if it has. Nobody here decides by other states."""
+    """State of a container, reduced to its termination."""
 
     terminated: ContainerStateTerminated | None = None
 
@@ -177,9 +178,17 @@ class Pod(Object, frozen=True):
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
+    @property
+    def scheduler_name(self) -> str:
+        """Name of the scheduler that is responsible for the pod.
+
+        Hot paths inline this expression, because a property takes three times as long.
+        """
+        return self.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
+
 
 class PodTemplateSpec(Struct, frozen=True):
-    """The template that a workload creates its pods from."""
+    """Pod template of a workload."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()

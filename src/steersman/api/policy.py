@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may displace whom: priority classes and disruption budgets."""
+"""Priority classes and disruption budgets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PodDisruptionBudgetSpec(Struct, frozen=True):
 
 class PodDisruptionBudgetStatus(Struct, frozen=True):
     observed_generation: Int64 = 0
-    #: Pods whose eviction was granted and is not observed yet, with the time of the grant.
+    #: Evicted pods whose deletion is not observed yet, with the time of the eviction.
     disrupted_pods: dict[str, str] = {}
     disruptions_allowed: Int32 = 0
     current_healthy: Int32 = 0

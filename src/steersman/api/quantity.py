@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resource quantities ("500m", "1.5Gi", "2e3") with Kubernetes' exact arithmetic.
 
-Texts from API objects come in (`meta.Quantity`), integers for the scheduler go out: `milli_value_of` for CPU,
-`value_of` for everything else. `parse` gives the exact `Amount` to calculate with. All three remember their answers, because
-a cluster uses few distinct texts; long ones, which only somebody hostile writes, are read anew each time.
+Input is text from API objects (`meta.Quantity`), output integers for the scheduler: `milli_value_of` for CPU,
+`value_of` for everything else. `parse` returns the exact `Amount` for calculations. All three cache results, because a
+cluster has few distinct texts; long texts, which only hostile input has, are not cached.
 
-Upstream keeps a quantity either as an int64 with a decimal exponent or, where digits or precision do not allow that, as
-a big decimal. The two differ visibly when a result leaves int64 and when a negative big decimal is rounded, so that an
-`Amount` remembers which of the two it is.
+Upstream stores a quantity either as an int64 with a decimal exponent or, if digits or precision
+require it, as a big decimal. The two differ visibly when a result leaves int64 and when a negative
+big decimal is rounded, so an `Amount` records the representation.
 """
 
 from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, NoReturn, TypeVar
 
 from steersman.api.meta import Quantity
-from steersman.errors import InputError
+from steersman.base import InputError
 
 FORMAT_WRONG: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 NUMBER_WRONG: Final = "unable to parse numeric part of quantity"
@@ -31,7 +31,7 @@ MAX_INT64: Final = 2**63 - 1
 MIN_INT64: Final = -(2**63)
 
 _GRAMMAR: Final = re.compile(r"([+-]?)0*+([0-9]*+)(?:\.([0-9]*+))?([eEinumkKMGTP]*+[-+]?[0-9]*+)")
-"""Possessive, as upstream's parser takes one part after the other: nothing is tried twice, however long the text."""
+"""Possessive, like upstream's parser: no backtracking, however long the text."""
 _EXPONENT: Final = re.compile(r"[eE]([-+]?[0-9]+)")
 _DECIMAL_SUFFIXES: Final = {
     "n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18,
@@ -40,21 +40,21 @@ _BINARY_SUFFIXES: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei
 _DECIMAL_SUFFIX_OF: Final = {exponent: suffix for suffix, exponent in _DECIMAL_SUFFIXES.items()}
 _BINARY_SUFFIX_OF: Final = {exponent: suffix for suffix, exponent in _BINARY_SUFFIXES.items()} | {0: ""}
 _INT64_DIGITS: Final = 18
-"""So many decimal digits always fit an int64."""
+"""Maximum number of decimal digits that always fit an int64."""
 _MAX_EXPONENT: Final = 999
-"""Exponents beyond are cut: nothing that fits an int64 is near, and powers of ten stay affordable."""
-_LONGEST_TEXT: Final = 1 << 14
-"""Upstream reads quantities of any length. Reading one that is longer than this takes more than a millisecond."""
-_LONGEST_REMEMBERED: Final = 64
-_MOST_REMEMBERED: Final = 1 << 16
+"""Limit that exponents are clamped to: far outside int64, but cheap as a power of ten."""
+_MAX_TEXT: Final = 1 << 14
+"""Maximum length; upstream has none, but longer texts take more than a millisecond."""
+_MAX_CACHED_LENGTH: Final = 64
+_MAX_REMEMBERED: Final = 1 << 16
 _DIGITS_AT_ONCE: Final = 4000
-"""Python refuses to read more than 4,300 digits at once, and reads many of them slowly."""
+"""Chunk size below Python's limit of 4,300 digits, and faster for many digits."""
 _WRAPPING_SHIFTS: Final = frozenset({1, 2, 3, 6, 9})
-"""Multiplications of an int64 by these powers of ten wrap around, those by other powers give 0."""
+"""Powers of ten by which upstream's int64 multiplication wraps around; others yield 0."""
 
 
 class Format(enum.Enum):
-    """How a quantity was written, and is written again."""
+    """Notation of a quantity, which is kept when formatting."""
 
     DECIMAL_SI = "DecimalSI"
     BINARY_SI = "BinarySI"
@@ -62,19 +62,19 @@ class Format(enum.Enum):
 
 
 class Amount(NamedTuple):
-    """`unscaled * 10**scale`, exactly."""
+    """Exact value `unscaled * 10**scale`."""
 
     unscaled: int
     scale: int
     format: Format
     #: Upstream's representation: an int64 and an exponent, or a big decimal.
     is_int64: bool
-    #: The text it was parsed from, if upstream would repeat that instead of formatting the value.
+    #: Original text, if upstream would return it instead of formatting the value.
     text: str | None = None
 
 
 class _Parts(NamedTuple):
-    """A quantity's text taken apart: `1.50e3` is negative=False, whole="1", fraction="50", exponent=3."""
+    """Parts of a quantity: `1.50e3` has negative=False, whole="1", fraction="50", exponent=3."""
 
     negative: bool
     whole: str
@@ -88,22 +88,22 @@ T = TypeVar("T")
 
 
 class _Memo(dict[Quantity, T]):
-    """Answers by quantity; found by `__getitem__`, which costs no call of a Python function."""
+    """Cache by quantity; `__getitem__` avoids a Python function call for hits."""
 
     def __init__(self, answer: Callable[[Quantity], T]) -> None:
         self._answer = answer
 
     def __missing__(self, quantity: Quantity) -> T:
         answer = self._answer(quantity)
-        if not isinstance(quantity, str) or len(quantity) <= _LONGEST_REMEMBERED:
-            if len(self) >= _MOST_REMEMBERED:
+        if not isinstance(quantity, str) or len(quantity) <= _MAX_CACHED_LENGTH:
+            if len(self) >= _MAX_REMEMBERED:
                 self.clear()
             self[quantity] = answer
         return answer
 
 
 def memoised(function: Callable[[Quantity], T]) -> Callable[[Quantity], T]:
-    """The function of a quantity with its results kept, but for long texts, of which there might be any number."""
+    """Return the function with a cache for short texts."""
     return _Memo(function).__getitem__
 
 
@@ -111,7 +111,7 @@ def _parse(quantity: Quantity) -> Amount:
     text = str(quantity).strip()
     if text == "0":
         return Amount(0, 0, Format.DECIMAL_SI, is_int64=True, text=text)
-    match = _GRAMMAR.fullmatch(text) if len(text) <= _LONGEST_TEXT else None
+    match = _GRAMMAR.fullmatch(text) if len(text) <= _MAX_TEXT else None
     if not text or match is None:
         _reject(FORMAT_WRONG, quantity)
     sign, digits, fraction, suffix = match.groups(default="")
@@ -126,30 +126,35 @@ def _parse(quantity: Quantity) -> Amount:
 
 
 parse: Final[Callable[[Quantity], Amount]] = memoised(_parse)
-"""The exact value; raises `InputError` with upstream's message."""
+"""Parse an exact value. Raises `InputError` with upstream's message."""
 
 value_of: Final[Callable[[Quantity], int]] = memoised(lambda quantity: value(parse(quantity)))
-"""The value in whole units, rounded up: bytes, devices, pods."""
+"""Return the value in whole units (bytes, devices, pods), rounded up."""
 
 milli_value_of: Final[Callable[[Quantity], int]] = memoised(lambda quantity: milli_value(parse(quantity)))
-"""The value in thousandths, rounded up: CPU."""
+"""Return the value in thousandths (CPU), rounded up."""
 
 
 def value(amount: Amount) -> int:
-    """The amount in whole units, rounded away from zero."""
+    """Return the amount in whole units, rounded away from zero."""
     return scaled_value(amount, 0)
 
 
 def milli_value(amount: Amount) -> int:
-    """The amount in thousandths, rounded away from zero."""
+    """Return the amount in thousandths, rounded away from zero."""
     return scaled_value(amount, MILLI)
 
 
-def scaled_value(amount: Amount, scale: int) -> int:
-    """The amount in units of `10**scale` as an int64.
+def parse_milli(quantity: Quantity) -> int:
+    """Return the thousandths of a quantity."""
+    return milli_value(parse(quantity))
 
-    Rounded away from zero, except that a negative big decimal is truncated and then raised by one. What does not fit an
-    int64 wraps around or becomes 0. All of it as upstream does.
+
+def scaled_value(amount: Amount, scale: int) -> int:
+    """Return the amount in units of `10**scale` as an int64, exactly as upstream.
+
+    Rounded away from zero, except that a negative big decimal is truncated and then incremented.
+    Values that do not fit in int64 wrap around or become 0.
     """
     shift = amount.scale - scale
     if amount.is_int64:
@@ -158,14 +163,14 @@ def scaled_value(amount: Amount, scale: int) -> int:
 
 
 def compare(left: Amount, right: Amount) -> int:
-    """-1, 0 or 1 as `left` is less than, equal to or greater than `right`."""
+    """Return -1, 0 or 1 if `left` is less than, equal to or greater than `right`."""
     scale = min(left.scale, right.scale)
     difference = _unscaled_at(left, scale) - _unscaled_at(right, scale)
     return (difference > 0) - (difference < 0)
 
 
 def add(left: Amount, right: Amount) -> Amount:
-    """The exact sum, in the format of `left`, or of `right` if `left` is zero."""
+    """Return the exact sum, in the format of `left`, or of `right` if `left` is zero."""
     written = left.format if left.unscaled else right.format
     if left.is_int64 and right.is_int64:
         if not right.unscaled:
@@ -178,18 +183,25 @@ def add(left: Amount, right: Amount) -> Amount:
     return Amount(total, scale, written, is_int64=fits)
 
 
+def raise_to(total: dict[str, Amount], least: Mapping[str, Amount]) -> None:
+    """Raise amounts of `total` to at least those of `least`."""
+    for name, amount in least.items():
+        if name not in total or compare(amount, total[name]) > 0:
+            total[name] = amount
+
+
 def sub(left: Amount, right: Amount) -> Amount:
-    """The exact difference, in the format of `left`, or of `right` if `left` is zero."""
+    """Return the exact difference, in the format of `left`, or of `right` if `left` is zero."""
     return add(left, right._replace(unscaled=-right.unscaled))
 
 
 def sign(amount: Amount) -> int:
-    """-1, 0 or 1."""
+    """Return -1, 0 or 1."""
     return (amount.unscaled > 0) - (amount.unscaled < 0)
 
 
 def canonical(amount: Amount) -> str:
-    """The text that the API server would write: no fraction, the largest suffix that loses nothing."""
+    """Format as the API server does: no fraction, the largest lossless suffix."""
     if amount.text is not None:
         return amount.text
     if amount.unscaled == 0:
@@ -207,11 +219,11 @@ def canonical(amount: Amount) -> str:
 def _decimal_suffix(exponent: int, written: Format) -> str:
     if written is Format.DECIMAL_EXPONENT:
         return f"e{exponent}" if exponent else ""
-    return _DECIMAL_SUFFIX_OF.get(exponent, "")  # upstream, too, drops what no suffix expresses
+    return _DECIMAL_SUFFIX_OF.get(exponent, "")  # like upstream, drops exponents without a suffix
 
 
 def _suffix(suffix: str, quantity: Quantity) -> tuple[int, int, Format]:
-    """Base, exponent and format that a suffix stands for."""
+    """Return base, exponent and format of a suffix."""
     if suffix in _DECIMAL_SUFFIXES:
         return 10, _DECIMAL_SUFFIXES[suffix], Format.DECIMAL_SI
     if suffix in _BINARY_SUFFIXES:
@@ -225,10 +237,10 @@ def _suffix(suffix: str, quantity: Quantity) -> tuple[int, int, Format]:
 
 
 def _as_int64(parts: _Parts, text: str) -> Amount | None:
-    """The amount in upstream's int64 representation, None if upstream needs a big decimal."""
+    """Return the amount in upstream's int64 representation; None if it needs a big decimal."""
     digits = parts.whole + parts.fraction
     if parts.base == 2:
-        # 2**10 takes three decimal digits; upstream leaves one more as reserve and takes no fractions here.
+        # 2**10 takes three decimal digits; upstream reserves one more and rejects fractions here.
         if parts.fraction or len(digits) + parts.exponent * 3 // 10 > _INT64_DIGITS - 4:
             return None
         number, scale = int(digits) << parts.exponent, 0
@@ -244,7 +256,7 @@ def _as_int64(parts: _Parts, text: str) -> Amount | None:
 
 
 def _as_decimal(parts: _Parts) -> Amount:
-    """The amount as a big decimal of whole nano-units, rounded up; binary ones are capped at the largest int64."""
+    """Return the amount as a big decimal of nano-units, rounded up; binary ones at most int64."""
     number, scale = _integer(parts.whole + parts.fraction), -len(parts.fraction)
     if parts.base == 2:
         number <<= parts.exponent
@@ -277,7 +289,7 @@ def _scaled_decimal(unscaled: int, shift: int) -> int:
     if shift == 0:
         return _wrap(unscaled, bits=64)
     if shift > 0:
-        # The factor is converted from a float, and one beyond int64 becomes the smallest int64.
+        # Upstream converts the factor from a float; beyond int64 it becomes the minimum int64.
         factor = _power(shift) if shift <= _INT64_DIGITS else MIN_INT64
         return _wrap(_wrap(unscaled, bits=64) * factor, bits=64)
     divisor = _power(-shift)
@@ -289,7 +301,7 @@ def _scaled_decimal(unscaled: int, shift: int) -> int:
 
 
 def _power(exponent: int) -> int:
-    """`10**exponent` for an exponent that is not negative."""
+    """Return `10**exponent` for a non-negative exponent."""
     return int(10**exponent)
 
 
@@ -302,7 +314,7 @@ def _fit_int64(*numbers: int) -> bool:
 
 
 def _whole(amount: Amount) -> int | None:
-    """The amount as an integer, None if it has a fraction."""
+    """Return the amount as an integer; None if it has a fraction."""
     if amount.scale >= 0:
         return amount.unscaled * _power(amount.scale)
     quotient, remainder = divmod(amount.unscaled, _power(-amount.scale))
@@ -310,7 +322,7 @@ def _whole(amount: Amount) -> int | None:
 
 
 def _strip_factors(number: int, factor: int) -> tuple[int, int]:
-    """`number` without its factors, and how many there were; `number` is not zero."""
+    """Divide a non-zero number by a factor as often as possible; return quotient and count."""
     count = 0
     while number % factor == 0:
         number //= factor
@@ -319,13 +331,13 @@ def _strip_factors(number: int, factor: int) -> tuple[int, int]:
 
 
 def _wrap(number: int, bits: int) -> int:
-    """Two's complement, as Go converts integers."""
+    """Wrap to two's complement, like Go's integer conversions."""
     half = 1 << (bits - 1)
     return (number + half) % (2 * half) - half
 
 
 def _integer(digits: str) -> int:
-    """The number that `int` gives, of as many digits as there are, with an optional sign."""
+    """Parse an integer of any number of digits with an optional sign."""
     if len(digits) <= _DIGITS_AT_ONCE:
         return int(digits)
     middle = len(digits) // 2
@@ -335,7 +347,7 @@ def _integer(digits: str) -> int:
 
 
 def _digits(number: int) -> str:
-    """The text that `str` gives, of as many digits as there are."""
+    """Format an integer of any number of digits."""
     upper, lower = divmod(abs(number), _power(_DIGITS_AT_ONCE))
     text = f"{_digits(upper)}{lower:0{_DIGITS_AT_ONCE}d}" if upper else str(lower)
     return f"-{text}" if number < 0 else text

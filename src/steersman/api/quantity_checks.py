@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks on objects that came from a user's files instead of an API server, which would have made them.
+"""Checks of objects from user files that an API server would otherwise have made.
 
-Only what would otherwise surface later as a crash or a silent absurdity: quantities, and templates that cannot be read.
+Covers only what would cause crashes or silent absurdities later: quantities and unreadable templates.
 """
 
 from __future__ import annotations
@@ -17,19 +17,50 @@ from steersman.api.node import Node
 from steersman.api.pod import Container, Pod, PodSpec, PodTemplateSpec, ResourceRequirements
 from steersman.api.storage import PersistentVolume, PersistentVolumeClaim
 from steersman.api.workload import DaemonSet, Deployment, ReplicaSet, ReplicationController, StatefulSet
-from steersman.errors import InputError
+from steersman.base import InputError
 
+MAX_PLAUSIBLE_CORES: Final = 100_000
+MIN_PLAUSIBLE_BYTES: Final = 4096
 NEGATIVE: Final = "must be greater than or equal to 0"
 
 _WITH_TEMPLATE: Final = (DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet)
 
 
 def check_quantities(obj: Object) -> None:
-    """Raise `InputError` for the first quantity that cannot be read or is negative, and for a template with a wrong field."""
+    """Raise `InputError` for the first invalid or negative quantity or an invalid template."""
     for path, resources in _resource_lists(obj):
         for name, amount in resources.items():
             if not _is_acceptable(amount):
                 raise _complaint(f"{path}.{name}", amount)
+
+
+def implausible(obj: Object) -> Iterator[InputError]:
+    """Yield notes about valid but implausible amounts, and about nodes without resources."""
+    for path, resources in _resource_lists(obj):
+        for name, amount in resources.items():
+            hint = _plausible(name, amount)
+            if hint:
+                yield InputError("is an implausible amount", field=f"{path}.{name}", value=amount, hint=hint)
+    if isinstance(obj, Node) and not obj.status.allocatable and not obj.status.capacity:
+        hint = "write cpu, memory and pods to status.allocatable"
+        yield InputError("is missing, so that no pod fits on the node", field="status.allocatable", hint=hint)
+
+
+@lru_cache(maxsize=4096)
+def _plausible(resource: str, amount: Quantity) -> str:
+    """Return the probable intention of an implausible amount, or ""."""
+    value, text = quantity.parse(amount), str(amount)
+    if resource in ("cpu", "requests.cpu", "limits.cpu") and quantity.milli_value(value) >= MAX_PLAUSIBLE_CORES * 1000:
+        meant = f'; did you mean "{text[:-1]}m"?' if text.endswith("M") else ""
+        return f"that is {quantity.milli_value(value) // 1000:,} cores{meant}"
+    if (
+        resource in ("memory", "ephemeral-storage", "storage")
+        and 0 < quantity.milli_value(value) < MIN_PLAUSIBLE_BYTES * 1000
+    ):
+        number = text[:-1] if text.endswith("m") else text
+        meant = f'; did you mean "{number}Mi"?' if number.isdecimal() else ""
+        return f"that is less than {MIN_PLAUSIBLE_BYTES:,} bytes{meant}"
+    return ""
 
 
 @lru_cache(maxsize=4096)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where quantities stand in an object, found from the types of its fields; and the first one that cannot be read.
+"""Paths of the quantities in an object, derived from field types, and the first invalid one.
 
-A quantity stays text until somebody calculates with it (`quantity`). Whoever takes objects in asks here before, so that an
-unreadable one is the object's problem and nobody else's.
+A quantity stays text until its first use in a calculation (`quantity`). Readers of objects check
+quantities here, so that invalid ones are reported as errors of the object.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ import msgspec
 
 from steersman.api import quantity
 from steersman.api.meta import Object, Quantity
-from steersman.errors import InputError
+from steersman.base import InputError
 
 Steps = tuple[str | int, ...]
-"""Wire names, keys of maps and indexes of lists that lead from an object to a value in it."""
+"""Wire names, map keys and list indexes that lead to a value."""
 
 _QUANTITY: Final = frozenset(get_args(Quantity))
 
 
 class QuantityAt(NamedTuple):
-    """A quantity and its place."""
+    """Quantity and its path."""
 
     steps: Steps
     value: Quantity
 
 
 def check_readable(obj: Object) -> None:
-    """Raise `InputError`, which names the field, for the first quantity that cannot be read."""
+    """Raise `InputError` with the field for the first invalid quantity."""
     for steps, value in quantities_in(obj):
         try:
             quantity.parse(value)
@@ -41,12 +41,12 @@ def check_readable(obj: Object) -> None:
 
 
 def quantities_in(part: msgspec.Struct) -> Iterator[QuantityAt]:
-    """Every quantity of an object, in the order of its fields."""
+    """Yield all quantities of an object, in field order."""
     return _below(part, type(part), ())
 
 
 def field_path(steps: Steps) -> str:
-    """`spec.containers[0].resources.requests.cpu`."""
+    """Format a path: `spec.containers[0].resources.requests.cpu`."""
     parts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return "".join(parts).removeprefix(".")
 
@@ -69,7 +69,7 @@ def _below(value: Any, hint: Any, steps: Steps) -> Iterator[QuantityAt]:
 
 @cache
 def _fields_with_quantities(cls: type[msgspec.Struct]) -> tuple[tuple[str, str, Any], ...]:
-    """Attribute, wire name and type of the fields that are, or contain, quantities."""
+    """Return attribute, wire name and type of fields that are or contain quantities."""
     hints = get_type_hints(cls)
     wire_names = {field.name: field.encode_name for field in msgspec.structs.fields(cls)}
     types = {attribute: _without_none(hints[attribute]) for attribute in wire_names}
@@ -89,7 +89,7 @@ def _is_quantity(hint: Any) -> bool:
 
 
 def _without_none(hint: Any) -> Any:
-    """The type of a field that may be absent."""
+    """Return the non-None type of an optional field."""
     if get_origin(hint) not in (UnionType, Union):
         return hint
     left = tuple(inner for inner in get_args(hint) if inner is not type(None))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamic resource allocation (`resource.k8s.io/v1`): what claims ask for and what was allocated to them.
+"""Dynamic resource allocation (`resource.k8s.io/v1`): claims and allocations.
 
-The supply side, devices and their classes, is in `steersman.api.device`.
+`steersman.api.device` has the supply side, devices and their classes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from steersman.api.meta import Condition, Int64, Object, ObjectMeta, Quantity, S
 from steersman.api.scheduling import NodeSelector
 
 DEEPEST_PARAMETERS: Final = 100
-"""Levels that parameters of a driver may nest: fewer than `nesting` leaves of an object, so that none are cut unnoticed."""
+"""Maximum nesting depth of a driver's parameters: below `nesting`, to avoid silent pruning."""
 TOO_DEEP: Final = f"parameters must not nest deeper than {DEEPEST_PARAMETERS} levels"
 
 
@@ -71,7 +71,7 @@ class DeviceConstraint(Struct, frozen=True):
 
 class OpaqueDeviceConfiguration(Struct, frozen=True):
     driver: str = ""
-    #: Belongs to the driver; copied from class and claim into the allocation, never looked at.
+    #: Opaque parameters of the driver, copied from class and claim into the allocation.
     parameters: dict[str, Any] = {}
 
     def __post_init__(self) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The constraints a pod states about where it may run, and the taints that nodes answer with.
+"""Scheduling constraints of pods, and taints of nodes.
 
-Pure data; the rules are in `steersman.api.node_selectors`, `steersman.api.tolerations` and the plugins.
+Pure data; `steersman.api.node_selectors`, `steersman.api.tolerations` and plugins have the rules.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ class NodeSelectorRequirement(Struct, frozen=True):
 
 
 class NodeSelectorTerm(Struct, frozen=True):
-    """All requirements must hold; a term without any matches nothing."""
+    """Requirements that must all hold; a term without any matches nothing."""
 
     match_expressions: tuple[NodeSelectorRequirement, ...] = ()
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
 
 class NodeSelector(Struct, frozen=True):
-    """One of the terms must match."""
+    """Terms of which at least one must match."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
@@ -87,7 +87,7 @@ class Taint(Struct, frozen=True):
 
 
 class Toleration(Struct, frozen=True):
-    """An absent operator means Equal, an absent effect every effect."""
+    """Toleration of taints. An empty operator means Equal, an empty effect every effect."""
 
     key: str = ""
     operator: str = ""

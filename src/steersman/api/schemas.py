@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fields of every built-in kind, as Kubernetes v1.36's own OpenAPI document describes them.
+"""Fields of all built-in kinds, from the OpenAPI document of Kubernetes v1.36.
 
-The tables are a data file of the package `kubernetes-validate`; its code is never imported (it would bring a JSON schema
-validator along). The file is read when a schema is first asked for, and `steersman run` asks for none. Read by the check for
-unknown fields and by everything in the API server that has to know what a field is: patches, server-side apply, validation,
-OpenAPI documents. A schema of a CustomResourceDefinition is wrapped by the same class.
+The tables are a data file of the package `kubernetes-validate`, whose code is never imported (it would import a JSON
+schema validator). The file is read at the first request for a schema, which `steersman run` never makes. Used by the
+check for unknown fields and by the API server: patches, server-side apply, validation, OpenAPI documents. Schemas of
+CustomResourceDefinitions use the same class.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from steersman.errors import InputError
+from steersman.base import InputError
 
 SchemaNode: TypeAlias = Mapping[str, Any]
-"""A JSON schema as OpenAPI writes it."""
+"""JSON schema in OpenAPI notation."""
 ListType: TypeAlias = Literal["atomic", "set", "map"]
 
 PACKAGE: Final = "kubernetes-validate"
@@ -28,7 +28,7 @@ DATA_FILE: Final = "kubernetes-json-schema/v1.36.0-local/_definitions.json"
 REFERENCE: Final = "#/$defs/"
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
-#: Holes for any JSON: the definitions say "object" or nothing at all.
+#: Definitions that allow any JSON, declared as "object" or without a type.
 _ANYTHING: Final = frozenset(
     {
         "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
@@ -36,7 +36,7 @@ _ANYTHING: Final = frozenset(
         "io.k8s.apimachinery.pkg.runtime.RawExtension",
     }
 )
-#: Defaults of the keys of lists. The data file has no defaults, and without these `{containerPort: 80}` has no key.
+#: Defaults of list keys, which the data file lacks; without them, `{containerPort: 80}` has no key.
 _KEY_DEFAULTS: Final[Mapping[tuple[str, str], Any]] = {
     ("io.k8s.api.core.v1.ContainerPort", "protocol"): "TCP",
     ("io.k8s.api.core.v1.ServicePort", "protocol"): "TCP",
@@ -45,14 +45,14 @@ _KEY_DEFAULTS: Final[Mapping[tuple[str, str], Any]] = {
 
 
 class FieldSchema:
-    """The schema of one field, or of a whole object: its type, and how lists and maps in it are merged."""
+    """Schema of a field or object: its type, and how its lists and maps are merged."""
 
     __slots__ = ("_children", "_elements", "_values", "definition", "node")
 
     def __init__(self, node: SchemaNode) -> None:
-        #: Name of the definition that a `$ref` led to, "" without one.
+        #: Name of the referenced definition, or "".
         self.definition: str = ""
-        #: The schema with its `$ref` replaced by what that refers to; what stands beside the `$ref` wins.
+        #: Schema with its `$ref` resolved; siblings of the `$ref` take precedence.
         self.node: SchemaNode = node
         reference = _reference(node)
         if reference:
@@ -65,12 +65,13 @@ class FieldSchema:
 
     @property
     def types(self) -> frozenset[str]:
-        """`{"string"}`, `{"string", "integer"}` for an int-or-string; empty where any value will do. Never "null"."""
+        """Types such as `{"string"}`, or `{"string", "integer"}` for int-or-string; empty for any
+        type. Never "null"."""
         return _types(self.node)
 
     @property
     def names(self) -> Iterable[str]:
-        """The fields of an object."""
+        """Names of an object's fields."""
         properties: Mapping[str, Any] = self.node.get("properties") or {}
         return properties.keys()
 
@@ -89,50 +90,50 @@ class FieldSchema:
 
     @property
     def is_atomic_map(self) -> bool:
-        """An object that is owned and replaced as a whole."""
+        """Whether the object is owned and replaced as a whole."""
         return self.node.get("x-kubernetes-map-type") == "atomic"
 
     @property
     def patch_strategies(self) -> frozenset[str]:
-        """`merge`, `replace`, `retainKeys`: what a strategic merge patch does with the field."""
+        """Strategies of strategic merge patches: `merge`, `replace`, `retainKeys`."""
         return frozenset(filter(None, str(self.node.get("x-kubernetes-patch-strategy", "")).split(",")))
 
     @property
     def patch_merge_key(self) -> str:
-        """The field by which a strategic merge patch finds an element again, "" if lists are replaced or are of scalars."""
+        """Merge key of list elements in strategic merge patches, or ""."""
         return str(self.node.get("x-kubernetes-patch-merge-key", ""))
 
     @property
     def default(self) -> Any:
-        """The default of the field itself, None if the schema does not say."""
+        """Default value of the field, or None."""
         return self.node.get("default")
 
     @property
     def preserves_unknown_fields(self) -> bool:
-        """Any field may stand here: the schema does not say which ones there are."""
+        """Whether any field is allowed, because the schema declares none."""
         if self.node.get("x-kubernetes-preserve-unknown-fields") or self.definition in _ANYTHING:
             return True
         return not self.names and self.values is None and self.types <= {"object"}
 
     @property
     def elements(self) -> FieldSchema | None:
-        """The schema of the elements of a list; None if this is none."""
+        """Schema of list elements; None for other types."""
         if self._elements is None and isinstance(self.node.get("items"), Mapping):
             self._elements = _wrapped(self.node["items"])
         return self._elements
 
     @property
     def values(self) -> FieldSchema | None:
-        """The schema of the values of a map with keys of the user's choice; None if this is none."""
+        """Schema of the values of a map with arbitrary keys; None for other types."""
         if self._values is None and isinstance(self.node.get("additionalProperties"), Mapping):
             self._values = _wrapped(self.node["additionalProperties"])
         return self._values
 
     def child(self, name: str) -> FieldSchema | None:
-        """The field of that name, declared or as a value of a map; None for one that is not known."""
+        """Return the schema of a declared field or map value, or None."""
         properties: Mapping[str, SchemaNode] = self.node.get("properties") or {}
         if name not in properties:
-            return self.values  # and nothing is kept: keys of maps are written by users, who can write without end
+            return self.values  # not cached: users can choose any number of map keys
         if name not in self._children:
             self._children[name] = self._declared_child(name, properties[name])
         return self._children[name]
@@ -144,7 +145,8 @@ class FieldSchema:
 
 @cache
 def definitions() -> Mapping[str, SchemaNode]:
-    """Every definition by its name, such as `io.k8s.api.core.v1.PodSpec`. Raises `InputError` if the data is not installed."""
+    """Return all definitions by name, such as `io.k8s.api.core.v1.PodSpec`. Raises `InputError` if
+    the data is not installed."""
     file = _data_file()
     try:
         document = msgspec.json.decode(file.read_bytes())
@@ -156,7 +158,7 @@ def definitions() -> Mapping[str, SchemaNode]:
 
 @cache
 def definition_names() -> Mapping[tuple[str, str], str]:
-    """`("apps/v1", "Deployment")` → the name of its definition."""
+    """Return definition names by version and kind, such as `("apps/v1", "Deployment")`."""
     return {
         (f"{kind['group']}/{kind['version']}" if kind["group"] else kind["version"], kind["kind"]): name
         for name, node in definitions().items()
@@ -165,19 +167,19 @@ def definition_names() -> Mapping[tuple[str, str], str]:
 
 
 def schema_of(api_version: str, kind: str) -> FieldSchema | None:
-    """The schema of a built-in kind; None for others, as custom resources."""
+    """Return the schema of a built-in kind; None for others, such as custom resources."""
     name = definition_names().get((api_version, kind))
     return None if name is None else definition_schema(name)
 
 
 @cache
 def definition_schema(name: str) -> FieldSchema:
-    """The schema of a definition, the same one for everyone who refers to it."""
+    """Return the schema of a definition, shared by all references."""
     return FieldSchema({"$ref": REFERENCE + name})
 
 
 def _wrapped(node: SchemaNode) -> FieldSchema:
-    """Plain references share one `FieldSchema`; everything else gets its own."""
+    """Return the shared schema for a plain reference, else a new one."""
     reference = _reference(node)
     if reference and not any(name.startswith("x-") or name == "default" for name in node):
         return definition_schema(reference.removeprefix(REFERENCE))
@@ -185,7 +187,8 @@ def _wrapped(node: SchemaNode) -> FieldSchema:
 
 
 def _reference(node: SchemaNode) -> str:
-    """The target of `$ref`, or of the only member of `allOf`, as OpenAPI writes a reference with something beside it."""
+    """Return the target of `$ref`, or of a single-member `allOf`, OpenAPI's notation for a
+    reference with siblings."""
     members = node.get("allOf")
     if isinstance(members, list) and len(members) == 1 and "$ref" in members[0]:
         return str(members[0]["$ref"])
@@ -203,7 +206,7 @@ def _types(node: SchemaNode) -> frozenset[str]:
 
 
 def _data_file() -> Path:
-    """Found without importing the package."""
+    """Locate the file without importing the package."""
     spec = find_spec(PACKAGE.replace("-", "_"))
     locations = list(spec.submodule_search_locations or ()) if spec is not None else []
     for location in locations:

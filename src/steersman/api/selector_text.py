@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selectors as kubectl and the queries of lists write them: `app=web,tier in (a, b),!canary` and `metadata.name=web`.
+"""Selectors in the syntax of kubectl and list queries: `app=web,tier in (a, b),!canary` and `metadata.name=web`.
 
-Compiled to the `Selector` of `selectors`, or to `FieldSelectorRequirement` entries; InputError for what is neither.
+Compiled to a `Selector` of `selectors` or to `FieldSelectorRequirement`s. Raises `InputError` if invalid.
 """
 
 from __future__ import annotations
@@ -12,17 +12,14 @@ from typing import Any, Final
 import msgspec
 
 from steersman.api.selectors import Operator, Requirement, Selector, requirement
-from steersman.errors import InputError
+from steersman.base import InputError
 
 _LABELS_HINT: Final = 'expected for example "app=web,tier in (a, b),!canary"'
 _FIELDS_HINT: Final = 'expected for example "metadata.name=web,status.phase!=Running"'
-_NEXT: Final = re.compile(r",(?![^()]*\))")
-"""The commas between requirements, not those between the values of one."""
-_SET: Final = re.compile(r"(?P<key>[^\s!=,()<>]+)\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)")
-_COMPARED: Final = re.compile(r"(?P<key>[^\s!=,()<>]+)\s*(?P<operator>==|!=|=|>|<)\s*(?P<values>[^\s!=,()<>]*)")
-_PRESENT: Final = re.compile(r"(?P<operator>!?)\s*(?P<key>[^\s!=,()<>]+)")
 _FIELD: Final = re.compile(r"(?P<field>[^\s!=,]+)(?P<operator>==|!=|=)(?P<value>[^!=,]*)")
-_OPERATORS: Final = {
+_TOKEN: Final = re.compile(r"\s*(==|!=|[=!()<>,]|[^=!()<>,\s]+)")
+_SYMBOLS: Final = frozenset(("=", "==", "!=", "!", "(", ")", "<", ">", ","))
+_BINARY: Final = {
     "in": Operator.IN,
     "notin": Operator.NOT_IN,
     "=": Operator.IN,
@@ -30,13 +27,15 @@ _OPERATORS: Final = {
     "!=": Operator.NOT_IN,
     ">": Operator.GT,
     "<": Operator.LT,
-    "": Operator.EXISTS,
-    "!": Operator.DOES_NOT_EXIST,
 }
 
 
+class SelectorSyntaxError(InputError):
+    """Syntax error in a label selector, with kube-apiserver's message."""
+
+
 class FieldSelectorRequirement(msgspec.Struct, frozen=True):
-    """A condition on one field, which is compared as text; an absent field is empty."""
+    """Requirement on a field, compared as text; an absent field is empty."""
 
     field: str
     value: str
@@ -50,24 +49,17 @@ class FieldSelectorRequirement(msgspec.Struct, frozen=True):
 
 
 def label_selector(text: str) -> Selector:
-    """The selector that a text stands for; an empty one selects everything."""
-    parts = [part.strip() for part in _NEXT.split(text)] if text.strip() else []
-    return Selector().add(*(_requirement(part, text) for part in parts))
+    """Parse a label selector; an empty one selects everything."""
+    try:
+        return parse_label_selector(text)
+    except SelectorSyntaxError as error:
+        raise InputError("is not a label selector", value=text, hint=_LABELS_HINT) from error
 
 
 def field_selector(text: str) -> tuple[FieldSelectorRequirement, ...]:
-    """Conditions that must all hold; none for an empty text."""
+    """Parse a field selector into requirements that must all hold."""
     parts = [part.strip() for part in text.split(",")] if text.strip() else []
     return tuple(_field_requirement(part, text) for part in parts)
-
-
-def _requirement(part: str, text: str) -> Requirement:
-    found = _SET.fullmatch(part) or _COMPARED.fullmatch(part) or _PRESENT.fullmatch(part)
-    if found is None:
-        raise InputError("is not a label selector", value=text, hint=_LABELS_HINT)
-    written = found.groupdict().get("values")
-    values = () if written is None else tuple(value.strip() for value in written.split(","))
-    return requirement(found["key"], _OPERATORS[found["operator"]], values)
 
 
 def _field_requirement(part: str, text: str) -> FieldSelectorRequirement:
@@ -81,3 +73,89 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else str(value)
+
+
+# -- label selectors -------------------------------------------------------------------------------
+
+
+def parse_label_selector(text: str) -> Selector:
+    """Parse a label selector such as `app=web,tier in (a,b),!legacy`.
+
+    Raises `SelectorSyntaxError`, and `InputError` for invalid keys and values.
+    """
+    tokens = _Tokens(text)
+    requirements = []
+    while tokens.next:
+        if not tokens.at_name and tokens.next != "!":
+            raise SelectorSyntaxError(f"found '{tokens.next}', expected: !, identifier, or 'end of string'")
+        requirements.append(_label_requirement(tokens))
+        end = tokens.take()
+        if end not in ("", ","):
+            raise SelectorSyntaxError(f"found '{end}', expected: ',' or 'end of string'")
+        if end and not tokens.at_name and tokens.next != "!":
+            raise SelectorSyntaxError(f"found '{tokens.next}', expected: identifier after ','")
+    return Selector().add(*requirements)
+
+
+class _Tokens:
+    """Tokens of a selector; "" at the end."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = _TOKEN.findall(text)
+        self._position = 0
+
+    @property
+    def next(self) -> str:
+        return self._tokens[self._position] if self._position < len(self._tokens) else ""
+
+    @property
+    def at_name(self) -> bool:
+        return self.next not in _SYMBOLS and bool(self.next)
+
+    def take(self) -> str:
+        token, self._position = self.next, self._position + 1
+        return token
+
+
+def _label_requirement(tokens: _Tokens) -> Requirement:
+    is_absent = tokens.next == "!"
+    if is_absent:
+        tokens.take()
+    if not tokens.at_name:
+        raise SelectorSyntaxError(f"unable to parse requirement: found '{tokens.next}', expected: identifier")
+    key = tokens.take()
+    exists = requirement(key, Operator.DOES_NOT_EXIST if is_absent else Operator.EXISTS, ())
+    if is_absent or tokens.next in ("", ","):
+        return exists
+    operator = tokens.take()
+    if operator not in _BINARY:
+        raise SelectorSyntaxError(
+            f"unable to parse requirement: found '{operator}', expected: in, notin, =, ==, !=, gt, lt"
+        )
+    values = _label_values(tokens) if operator in ("in", "notin") else [_label_value(tokens)]
+    return requirement(key, _BINARY[operator], tuple(sorted(set(values))))
+
+
+def _label_value(tokens: _Tokens) -> str:
+    if tokens.next in ("", ","):
+        return ""
+    if not tokens.at_name:
+        raise SelectorSyntaxError(f"unable to parse requirement: found '{tokens.next}', expected: identifier")
+    return tokens.take()
+
+
+def _label_values(tokens: _Tokens) -> list[str]:
+    if (start := tokens.take()) != "(":
+        raise SelectorSyntaxError(f"unable to parse requirement: found '{start}' expected: '('")
+    if not tokens.at_name and tokens.next not in (",", ")"):
+        raise SelectorSyntaxError(
+            f"unable to parse requirement: found '{tokens.next}', expected: ',', ')' or identifier"
+        )
+    values = []
+    while True:
+        values.append(tokens.take() if tokens.at_name else "")
+        end = tokens.take()
+        if end == ")":
+            return values
+        if end != ",":
+            raise SelectorSyntaxError(f"unable to parse requirement: found '{end}', expected: ',' or ')'")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equal parts of pods, stored once.
+"""Deduplication of equal parts of pods.
 
-Pods of one template differ in little but name and node, yet each decoded pod has containers, tolerations and labels of
-its own, nine kilobytes for a typical one. `Sharer` replaces such parts by the first equal ones it saw, which leaves
-three. Objects are frozen, so that sharing shows nowhere else. Whoever keeps many pods reads them through a `Sharer`.
+Pods of a template differ in little but name and node, yet each decoded pod has its own containers, tolerations
+and labels, typically nine kilobytes. `Sharer` replaces equal parts by the first ones, which leaves three.
+Sharing is safe because objects are frozen. Programs that hold many pods read them through a `Sharer`.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _STATUS_PARTS: Final = ("container_statuses", "init_container_statuses")
 
 
 class Sharer:
-    """Remembers the parts of the pods that went through it, for as long as it lives."""
+    """Cache of the parts of all pods passed to it, without limit."""
 
     def __init__(self) -> None:
         self._parts: dict[str, dict[bytes, Any]] = {name: {} for name in (*_META_PARTS, *_SPEC_PARTS, *_STATUS_PARTS)}
         self._encoder = msgspec.msgpack.Encoder()
 
     def shared(self, pod: Pod) -> Pod:
-        """An equal pod that shares its parts with earlier ones."""
+        """Return an equal pod that shares equal parts with earlier ones."""
         metadata = self._replaced(pod.metadata, _META_PARTS, namespace=intern(pod.metadata.namespace))
         spec = self._replaced(
             pod.spec,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Persistent storage: claims, volumes, classes, and what CSI drivers report about nodes and capacity."""
+"""Persistent storage: claims, volumes, classes, and CSI drivers' reports of nodes and capacity."""
 
 from __future__ import annotations
 

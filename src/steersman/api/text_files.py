@@ -1,35 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text files that users name, and documents of Steersman's own kinds in them: KubeletPolicy, NodePools, Scenario, Sweep.
+"""Text files named by users, and documents of Steersman's own kinds: KubeletPolicy, NodePools, Scenario, Sweep.
 
-Configurations, policies, scenarios, sweeps and templates of benchmarks are read here, with errors that name the file. A file of
-an own kind holds one YAML document: its `apiVersion` and `kind` are checked here, its fields by the module that has the struct.
-Manifests, which may be packed, are read by `manifests`.
+Configurations, policies, scenarios, sweeps and benchmark templates are read here, with errors that name the
+file. A file of an own kind has one YAML document: its `apiVersion` and `kind` are checked here, its fields by
+the module with the struct. `manifests` reads manifests, which may be compressed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
 from steersman.api import yaml_documents
 from steersman.api.decode_errors import NOT_UTF8
-from steersman.errors import InputError
+from steersman.base import InputError
+
+T = TypeVar("T")
+DocumentSource: TypeAlias = str | PathLike[str] | Mapping[str, Any]
+"""File, or the document as a dict."""
 
 
 def read_text(file: str | PathLike[str]) -> str:
-    """The text of a file, without a byte order mark. Raises `InputError`."""
+    """Read a file without its byte order mark. Raises `InputError`."""
     with errors_in_file(str(file)):
         return Path(file).read_bytes().decode("utf-8-sig")
 
 
 @contextmanager
 def errors_in_file(file: str) -> Iterator[None]:
-    """Errors of the block, which reads and checks the file, become `InputError`s that name it."""
+    """Convert errors of the block to `InputError`s that name the file."""
     try:
         yield
     except OSError as error:
@@ -41,17 +45,17 @@ def errors_in_file(file: str) -> Iterator[None]:
 
 
 class DocumentPart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
-    """Base of the parts of a document: unknown fields are refused."""
+    """Base of document parts; unknown fields are rejected."""
 
 
 class DocumentKind(NamedTuple):
-    """The kind of a document, as its author has to write it."""
+    """Required version and kind of a document."""
 
     version: str
     kind: str
 
     def identified(self, document: Any) -> dict[str, Any]:
-        """The document, which is of this kind; raises `InputError` for any other value."""
+        """Return the document if it is of this kind. Raises `InputError`."""
         if not isinstance(document, dict):
             raise self._refusal(document)
         told = {name: document.get(name) for name in ("apiVersion", "kind")}
@@ -59,8 +63,19 @@ class DocumentKind(NamedTuple):
             raise self._refusal(told)
         return document
 
+    def load(self, source: DocumentSource, convert: Callable[[dict[str, Any]], T]) -> T:
+        """Load and convert a document, or the only document of a file. Raises `InputError`."""
+        if isinstance(source, Mapping):
+            return convert(self.identified(dict(source)))
+        if not isinstance(source, str | PathLike):
+            hint = f"give a document of kind {self.kind}"
+            raise InputError("is neither a path nor a document", value=source, hint=hint)
+        path = fspath(source)
+        with errors_in_file(path):
+            return convert(self.read(path))
+
     def read(self, path: str | Path) -> dict[str, Any]:
-        """The only document of a file. Raises `InputError`."""
+        """Return the only document of a file. Raises `InputError`."""
         text = read_text(path)
         with errors_in_file(str(path)):
             found = [document for document in yaml_documents.documents(text) if document is not None]

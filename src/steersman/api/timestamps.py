@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times as API objects write them (RFC 3339) and as clocks give them (seconds since the epoch)."""
+"""Conversion of times between RFC 3339 in API objects and clocks' seconds since the epoch."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from steersman.errors import InputError
+from steersman.base import InputError
 
 
 @lru_cache(maxsize=2048)
 def parse(text: str) -> float:
-    """Seconds since the epoch."""
+    """Return the seconds since the epoch. Raises `InputError`."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError as error:
@@ -20,17 +20,17 @@ def parse(text: str) -> float:
 
 
 def render(seconds: float) -> str:
-    """Whole seconds in UTC, as the API server writes creation and start times."""
+    """Format in UTC with whole seconds, as in the API server's creation and start times."""
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def render_micro(seconds: float) -> str:
-    """Microseconds in UTC, as leases and events need them."""
+    """Format in UTC with microseconds, as in leases and events."""
     whole, micro = divmod(round(seconds * 1_000_000), 1_000_000)
     return f"{_second(whole)}.{micro:06d}Z"
 
 
 @lru_cache(maxsize=8)
 def _second(whole: int) -> str:
-    """The text of a second, without the zone. Many events are of the same second."""
+    """Format without the zone; cached because many events share a second."""
     return datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which taints a pod tolerates."""
+"""Matching of tolerations and taints."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _CANONICAL_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]*")
 
 
 def tolerates(toleration: Toleration, taint: Taint, *, comparison_operators: bool = False) -> bool:
-    """Does the toleration cover the taint? An empty key or effect covers all; an absent operator means Equal.
+    """Return whether the toleration matches the taint. An empty key or effect matches all; an empty
+    operator means Equal.
 
-    The operators Lt and Gt count only with `comparison_operators`, an alpha feature.
+    Lt and Gt match only with `comparison_operators`, an alpha feature.
     """
     if toleration.effect and toleration.effect != taint.effect:
         return False
@@ -44,7 +45,7 @@ def find_untolerated_taint(
     *,
     comparison_operators: bool = False,
 ) -> Taint | None:
-    """The first taint that no toleration covers; only taints with one of the `effects` count, if given."""
+    """Return the first untolerated taint with one of the `effects`, by default any."""
     for taint in taints:
         if effects is not None and taint.effect not in effects:
             continue

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields that a document has and its kind has not: misspelt, of the wrong case, in the wrong place.
+"""Unknown fields of documents: misspelt, of the wrong case, or misplaced.
 
-`unknown_fields` walks one document. `quick_verdict` is the fast way to learn that there is nothing to be found: JSON is decoded
-into structs that are made from the schema and take no other fields, which costs a tenth of the walk.
-`manifests` reports what is found; custom resources have no schema and are not checked.
+`find_unknown_fields` walks a document. `quick_verdict` quickly finds that there are none: JSON is
+decoded to strict structs generated from the schema, at a tenth of the cost. `manifests` reports the
+fields; custom resources have no schema and are not checked.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -19,36 +18,42 @@ import msgspec
 from steersman.api.schemas import FieldSchema, schema_of
 
 _CLOSE: Final = 0.7
-"""How alike two names are for one to be taken for the other."""
+"""Minimum similarity of a suggested name."""
 _UNCHECKED: Final = frozenset({"managedFields"})
-"""Nobody writes these by hand, and in a dump they are half of every object."""
+"""Generated fields, half of every object in a dump, which are not checked."""
 _SEPARATORS: Final = re.compile(r"[-_. ]")
 _FORBIDDEN: Final = "unknown field"
-"""In msgspec's words for a field that a struct does not have."""
+"""Part of msgspec's message for an unknown field."""
 
 Verdict: TypeAlias = Literal["known", "unknown", "unsure"]
-"""All fields are known; at least one is not; only a walk can tell."""
+"""Whether all fields are known, at least one is unknown, or a walk is needed."""
 
 
 class UnknownField(NamedTuple):
-    """Where it stands, as `spec.containers[0].resorces`, and the field that may have been meant, "" if none comes near."""
+    """Path of an unknown field (`spec.containers[0].resorces`), its name, and known siblings."""
 
     path: str
-    suggestion: str
+    name: str
+    known: Iterable[str]
+
+    @property
+    def suggestion(self) -> str:
+        """Most similar known field, or "". Computed on demand, because comparisons are slow."""
+        return closest(self.name, self.known)
 
     @property
     def hint(self) -> str | None:
-        """The field that may have been meant, as the end of a message."""
-        return f'did you mean "{self.suggestion}"?' if self.suggestion else None
+        """Hint with the suggested field, or None."""
+        return f'did you mean "{found}"?' if (found := self.suggestion) else None
 
 
-def unknown_fields(document: Any, schema: FieldSchema, path: str = "") -> Iterator[UnknownField]:
-    """Every unknown field, in the order of the document. What has the wrong type is left to those who decode it."""
+def find_unknown_fields(document: Any, schema: FieldSchema, path: str = "") -> Iterator[UnknownField]:
+    """Yield unknown fields in document order; ignore wrong types, which decoding reports."""
     if isinstance(document, dict):
         yield from _in_object(document, schema, path)
     elif isinstance(document, list) and schema.elements is not None:
         for index, element in enumerate(document):
-            yield from unknown_fields(element, schema.elements, f"{path}[{index}]")
+            yield from find_unknown_fields(element, schema.elements, f"{path}[{index}]")
 
 
 def _in_object(document: Mapping[Any, Any], schema: FieldSchema, path: str) -> Iterator[UnknownField]:
@@ -58,13 +63,15 @@ def _in_object(document: Mapping[Any, Any], schema: FieldSchema, path: str) -> I
         where = f"{path}.{name}" if path else str(name)
         child = schema.child(name) if isinstance(name, str) else None
         if child is None:
-            yield UnknownField(where, closest(str(name), schema.names))
+            yield UnknownField(where, str(name), schema.names)
         elif isinstance(value, (dict, list)) and name not in _UNCHECKED:
-            yield from unknown_fields(value, child, where)
+            yield from find_unknown_fields(value, child, where)
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    """The known name that was probably meant: the same but for case and separators, else the most similar one."""
+    """Return the most similar known name, or "", preferring other case and separators."""
+    from difflib import get_close_matches  # slow import, needed only for errors
+
     names = list(known)
     plain = _plain(name)
     for candidate in names:
@@ -76,7 +83,7 @@ def closest(name: str, known: Iterable[str]) -> str:
 
 
 def quick_verdict(data: bytes | msgspec.Raw, api_version: str, kind: str) -> Verdict:
-    """The verdict on JSON that needs no walk through it."""
+    """Return the verdict on JSON without walking it."""
     decoder = _strict_decoder(api_version, kind)
     if decoder is None:
         return "unsure"
@@ -91,7 +98,7 @@ def quick_verdict(data: bytes | msgspec.Raw, api_version: str, kind: str) -> Ver
 
 @cache
 def _strict_decoder(api_version: str, kind: str) -> msgspec.json.Decoder[Any] | None:
-    """None for kinds without schema, and for those that contain themselves (schemas of CustomResourceDefinitions)."""
+    """Return the strict decoder; None for kinds without schema or with a recursive one."""
     schema = schema_of(api_version, kind)
     if schema is None:
         return None
@@ -102,15 +109,15 @@ def _strict_decoder(api_version: str, kind: str) -> msgspec.json.Decoder[Any] | 
 
 
 class _ContainsItself(Exception):
-    """A definition that refers to itself has no struct."""
+    """Recursive definitions have no struct."""
 
 
-#: By name of the definition.
+#: Definition name → struct.
 _structs: dict[str, Any] = {}
 
 
 def _strict_type(schema: FieldSchema, within: frozenset[str]) -> Any:
-    """The type that JSON of this schema decodes to if it has known fields only; scalars may be anything."""
+    """Return the decoded type of JSON that has only known fields; scalars are unchecked."""
     if schema.preserves_unknown_fields:
         return msgspec.Raw
     if schema.names:
@@ -129,7 +136,7 @@ def _strict_struct(schema: FieldSchema, within: frozenset[str]) -> Any:
     if name in within:
         raise _ContainsItself
     if name not in _structs:
-        # Names of fields need not be names in Python ("continue", "$ref"): they are numbered and renamed.
+        # Fields are numbered, because names such as "continue" and "$ref" are invalid in Python.
         fields = [
             (f"field_{index}", _field_type(schema, field, within | {name}), None)
             for index, field in enumerate(schema.names)

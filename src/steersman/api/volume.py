@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where volumes come from: the sources that pods and persistent volumes name, as far as scheduling depends on them.
+"""Sources of volumes in pods and persistent volumes, with the fields relevant for scheduling.
 
-Sources of pods and of persistent volumes differ only in fields that the scheduler does not read (secrets), so that one
-Struct serves both; CSI is the exception.
+Their sources differ only in fields that the scheduler does not read (secrets), so they share
+Structs, except for CSI.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class VsphereVolume(Struct, frozen=True):
 
 
 class CSIVolumeSource(Struct, frozen=True):
-    """An ephemeral volume of a CSI driver, inline in a pod."""
+    """Inline ephemeral volume of a CSI driver."""
 
     driver: str = ""
     read_only: bool | None = None
@@ -86,7 +86,7 @@ class CSIVolumeSource(Struct, frozen=True):
 
 
 class CSIPersistentVolumeSource(Struct, frozen=True):
-    """A persistent volume of a CSI driver."""
+    """Persistent volume of a CSI driver."""
 
     driver: str = ""
     volume_handle: str = ""
@@ -117,7 +117,7 @@ class EmptyDir(Struct, frozen=True):
 
 
 class ImageVolumeSource(Struct, frozen=True):
-    """The content of a container image as a volume; `reference` is the image."""
+    """Content of a container image as a volume; `reference` is the image."""
 
     reference: str = ""
     pull_policy: str = ""
@@ -160,7 +160,7 @@ class EphemeralVolumeSource(Struct, frozen=True):
 
 
 class Volume(Struct, frozen=True):
-    """A volume of a pod; exactly one source is set, or none that scheduling knows (configMap, secret …)."""
+    """Volume of a pod; no source is set if irrelevant for scheduling (configMap …)."""
 
     name: str = ""
     persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the volumes there are a claim gets.
+"""Selection of a volume for a claim.
 
-A volume that is set aside for the claim comes first; otherwise the smallest that is large enough, and of equally small
-ones the first by name. The scheduler asks per node, for claims that wait for a consumer; the controller that binds the
-other claims at once asks without a node.
+A volume reserved for the claim takes precedence, then the smallest that is large enough, then the
+first by name. The scheduler selects per node for claims that wait for a consumer; the volume
+controller selects without a node.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from steersman.api.persistent_volumes import STORAGE, admits_node, class_of_clai
 from steersman.api.quantity import Amount
 from steersman.api.selectors import Selector
 from steersman.api.storage import PersistentVolume, PersistentVolumeClaim
-from steersman.errors import InputError
+from steersman.base import InputError
 
 AVAILABLE: Final = "Available"
 FILESYSTEM: Final = "Filesystem"
@@ -26,7 +26,7 @@ _NOTHING: Final = quantity.parse("0")
 
 
 class VolumeChoice:
-    """The volumes that one claim may get, on whatever node; raises `InputError` for a claim whose selector is none."""
+    """Volumes that a claim may bind to, on any node. Raise `InputError` for an invalid selector."""
 
     def __init__(self, claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]) -> None:
         self.claim = claim
@@ -35,20 +35,20 @@ class VolumeChoice:
         self._selector = _selector_of(claim)
         self._modes = frozenset(claim.spec.access_modes)
         suitable = [volume for volume in volumes if self._is_suitable(volume)]
-        #: Set aside for the claim, by name.
+        #: Volumes reserved for the claim, by name.
         self.reserved = sorted((v for v in suitable if v.spec.claim_ref is not None), key=_name)
-        #: To be had by anybody, in no particular order.
+        #: Available volumes, unordered.
         self.free = [v for v in suitable if v.spec.claim_ref is None and self._is_free(v)]
 
     @cached_property
     def by_preference(self) -> list[PersistentVolume]:
-        """The free volumes, the most fitting first."""
+        """Available volumes, best first."""
         return sorted(self.free, key=_size_and_name)
 
     def on_node(self, labels: Mapping[str, str], taken: Collection[str]) -> PersistentVolume | None:
-        """The volume that the claim gets on a node with these labels when those `taken` are not to be had.
+        """Return the volume for the claim on a node with these labels, excluding `taken` ones.
 
-        What is set aside for the claim is what it gets: if the node cannot use that one, there is no other.
+        If a volume is reserved for the claim, no other is returned even if it is inaccessible from the node.
         """
         for volume in self.reserved:
             if volume.metadata.name not in taken:
@@ -57,8 +57,8 @@ class VolumeChoice:
         return next((volume for volume in free if admits_node(volume, labels)), None)
 
     def anywhere(self) -> PersistentVolume | None:
-        """The volume that the claim gets when it does not matter where it is used: one that can do little more than what
-        is asked for, rather than the smallest."""
+        """Return the volume for a claim without a node: with the fewest surplus access modes,
+        rather than the smallest."""
         if self.reserved:
             return self.reserved[0]
         return min(self.by_preference, key=lambda volume: len(set(volume.spec.access_modes)), default=None)
@@ -84,7 +84,7 @@ class VolumeChoice:
 
 
 def requested_storage(claim: PersistentVolumeClaim) -> Amount:
-    """How large the claim's volume must be at least."""
+    """Return the minimum size of the claim's volume."""
     requests = claim.spec.resources.requests
     return quantity.parse(requests[STORAGE]) if STORAGE in requests else _NOTHING
 
@@ -106,7 +106,7 @@ def _selector_of(claim: PersistentVolumeClaim) -> Selector | None:
 
 @lru_cache(maxsize=4096)
 def exact_size(amount: Quantity) -> int:
-    """The size in the smallest unit that a quantity can be written in, for comparisons."""
+    """Return the size in nano-units, the smallest of quantities, for comparisons."""
     parsed = quantity.parse(amount)
     return parsed.unscaled * 10 ** (parsed.scale - quantity.NANO) if parsed.unscaled else 0
 

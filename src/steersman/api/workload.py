@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Owners and selectors of pods: services and the controllers of replicas. Controllers of pods that end are in `batch`.
+"""Services and workload controllers. `batch` has Jobs and CronJobs.
 
-Default topology spreading reads the selectors of the first four; the embedded controllers run all but services. Templates are
-kept as the JSON that they came as, so that no field of them is lost and a change of any is a change of the template;
-`controllers.pod_template` reads them.
+Default topology spreading uses the selectors of the first four kinds; the embedded controllers run
+all but services. Templates are kept as JSON, so that no fields are lost and every change is
+detected; `controllers.pod_template` decodes them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 from steersman.api.meta import Condition, Int32, Int64, LabelSelector, Object, Struct
 
 IntOrPercent: TypeAlias = Int32 | str
-"""A number, or a share such as "25%"."""
+"""A number, or a percentage such as "25%"."""
 
 
 class ServiceSpec(Struct, frozen=True):
@@ -31,7 +31,7 @@ class Service(Object, frozen=True):
 
 
 class ReplicaSetStatus(Struct, frozen=True):
-    """The status of a ReplicaSet, and of a ReplicationController, which does not count terminating pods."""
+    """Status of a ReplicaSet or ReplicationController; the latter ignores terminating pods."""
 
     replicas: Int32 = 0
     fully_labeled_replicas: Int32 = 0
@@ -85,7 +85,7 @@ class StatefulSetUpdateStrategy(Struct, frozen=True):
 
 
 class ClaimRetentionPolicy(Struct, frozen=True):
-    """Whether the claims of a StatefulSet go with it, or with the replica: "Retain" or "Delete"."""
+    """Whether claims of a StatefulSet are deleted with the set or replica: "Retain" or "Delete"."""
 
     when_deleted: str = ""
     when_scaled: str = ""
@@ -218,12 +218,12 @@ class DaemonSet(Object, frozen=True):
 
 
 class ControllerRevision(Object, frozen=True):
-    """A template that a StatefulSet or DaemonSet has had."""
+    """Former or current template of a StatefulSet or DaemonSet."""
 
     KIND: ClassVar[str] = "ControllerRevision"
     API_VERSION: ClassVar[str] = "apps/v1"
     PLURAL: ClassVar[str] = "controllerrevisions"
 
-    #: The patch that gives the owner this template again.
+    #: Patch that restores the template.
     data: dict[str, Any] = {}
     revision: Int64 = 0

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML text → plain dicts and lists, read the way Kubernetes reads it.
+"""YAML parser with Kubernetes' rules.
 
-That is YAML 1.1 as go-yaml understands it: `yes` and `on` are booleans, `0777` is octal, but times stay texts and nothing
-is in base 60. Keys become strings. A key that is given twice is an error, and so is a document that consists of aliases:
-a few lines could stand for more than any memory holds. Unlike there, a bare `y` or `n` stays a text: other tools write such
-names without quotes.
+YAML 1.1 as in go-yaml: `yes` and `on` are booleans, `0777` is octal, but times stay text and base
+60 is not supported. Keys become strings. Duplicate keys are errors, and so is excessive aliasing,
+by which a few lines could exhaust memory. Unlike go-yaml, a bare `y` or `n` stays text, because
+other tools write such names without quotes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import yaml
 
-from steersman.errors import InputError
+from steersman.base import InputError
 
 try:
     from yaml import CSafeLoader as _BaseLoader
@@ -25,9 +25,9 @@ except ImportError:  # PyYAML built without libyaml
 TOO_DEEP: Final = "is nested too deeply"
 _TRUE: Final = frozenset({"yes", "true", "on"})
 _OCTAL: Final = re.compile(r"([-+]?)0([0-7]+)")
-_LONGEST_NUMBER: Final = 400
-"""In characters. No number that fits anywhere is longer, and Python takes long for longer ones."""
-_DEEPEST: Final = 1_000
+_MAX_NUMBER: Final = 400
+"""Maximum characters; no valid number is longer, and Python is slow for longer ones."""
+_MAX_DEPTH: Final = 1_000
 _BRACKET: Final = re.compile(r"[\[{](?![\]}])")
 _LINE_START: Final = re.compile(r"^[-?: \t]+", re.MULTILINE)
 _FREE_NODES: Final = 1_000
@@ -36,23 +36,38 @@ _FEW_NODES, _MANY_NODES = 400_000, 4_000_000
 
 
 class _Loader(_BaseLoader):
-    """Safe loader with its own idea of scalars; the table is filled in below."""
+    """Safe loader with its own scalar resolvers, added below."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+    repeated_keys: list[str] | None = None
 
 
-def documents(text: str) -> Iterator[Any]:
-    """Every document of the text, None for an empty one; raises `InputError` with the line."""
+def documents(text: str, repeated_keys: list[str] | None = None) -> Iterator[Any]:
+    """Yield every document, None for an empty one. Raises `InputError` with the line. If `repeated_keys` is
+    given, duplicate keys are added to it with go-yaml's messages and the last value is used."""
+    return _loaded(text, _Loader.construct_document, repeated_keys)
+
+
+def nodes(text: str) -> Iterator[yaml.Node]:
+    """Yield the root node of every document, with positions. Raises `InputError`."""
+    return _loaded(text, lambda _, node: node)
+
+
+def _loaded(
+    text: str, result: Callable[[_Loader, yaml.Node], Any], repeated_keys: list[str] | None = None
+) -> Iterator[Any]:
     loader = _Loader(text)
+    loader.repeated_keys = repeated_keys
     try:
         _refuse_deep_nesting(text)
         while loader.check_node():
             node = loader.get_node()
+            assert node is not None, "check_node has found one"
             if "*" in text:
                 _refuse_excessive_aliases(node)
-            yield loader.construct_document(node)
+            yield result(loader, node)
     except yaml.MarkedYAMLError as error:
-        raise InputError(_complaint(error), line=_line(error, text), hint=_hint(text)) from error
+        raise InputError(_complaint(error), line=_line(error, text), hint=_hint(text, error)) from error
     except yaml.YAMLError as error:
         raise InputError(f"is not YAML: {error}") from error
     except RecursionError as error:
@@ -62,28 +77,28 @@ def documents(text: str) -> Iterator[Any]:
 
 
 def _refuse_deep_nesting(text: str) -> None:
-    """libyaml builds nodes by recursion and does not look at the stack: some hundred kilobytes of brackets would end the
-    process. Its events come without recursion; they are counted where a text might nest that deeply."""
-    if _nesting_bound(text) <= _DEEPEST:
+    """Raise `InputError` for too deep nesting. libyaml builds nodes recursively without a limit, so that some
+    hundred kilobytes of brackets would crash the process; its events, counted here, do not recurse."""
+    if _nesting_bound(text) <= _MAX_DEPTH:
         return
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             raise InputError(TOO_DEEP)
 
 
 def _nesting_bound(text: str) -> int:
-    """No text nests more deeply than it has brackets that are not empty, and columns before the first word of a line: a level
-    of block style takes one of these, or half a column where a list is not indented."""
-    if len(text) <= _DEEPEST:
+    """Return an upper bound of the nesting depth: non-empty brackets, plus columns of indentation;
+    a block level takes at least one column, or half of one for unindented lists."""
+    if len(text) <= _MAX_DEPTH:
         return 0
     return len(_BRACKET.findall(text)) + 2 * max(map(len, _LINE_START.findall(text)), default=0)
 
 
 def _line(error: yaml.MarkedYAMLError, text: str) -> int | None:
     mark = error.problem_mark or error.context_mark
-    # The end of the text counts as a line of its own.
+    # The end of the text counts as a separate line.
     return min(mark.line, text.count("\n")) + 1 if mark else None
 
 
@@ -92,9 +107,14 @@ def _complaint(error: yaml.MarkedYAMLError) -> str:
     return f"is not YAML: {', '.join(parts)}"
 
 
-def _hint(text: str) -> str:
-    """A template of Helm or the like is YAML only once it is rendered."""
-    return "it looks like a template; give what `helm template` makes of it" if "{{" in text else ""
+def _hint(text: str, error: yaml.MarkedYAMLError) -> str:
+    """Return a hint for common mistakes: unrendered Helm templates and tabs."""
+    if "{{" in text:
+        return "it looks like a template; give what `helm template` makes of it"
+    line = text.splitlines()[error.problem_mark.line : error.problem_mark.line + 1] if error.problem_mark else []
+    if line and "\t" in line[0][: len(line[0]) - len(line[0].lstrip())]:
+        return "YAML is indented with spaces, not with tabs"
+    return ""
 
 
 def _construct_bool(loader: _Loader, node: yaml.ScalarNode) -> bool:
@@ -102,9 +122,9 @@ def _construct_bool(loader: _Loader, node: yaml.ScalarNode) -> bool:
 
 
 def _construct_int(loader: _Loader, node: yaml.ScalarNode) -> int | str:
-    """An integer that no float holds stays text, as in upstream's reader."""
+    """Return an integer; too long ones stay text, as upstream."""
     digits = node.value.replace("_", "")
-    if len(digits) > _LONGEST_NUMBER:
+    if len(digits) > _MAX_NUMBER:
         return str(node.value)
     octal = _OCTAL.fullmatch(digits)
     try:
@@ -122,7 +142,7 @@ def _construct_float(loader: _Loader, node: yaml.ScalarNode) -> float:
 
 def _number(node: yaml.ScalarNode) -> str:
     text = str(node.value).replace("_", "")
-    if len(text) > _LONGEST_NUMBER:
+    if len(text) > _MAX_NUMBER:
         raise yaml.constructor.ConstructorError(
             problem=f"a number of {len(text)} characters is too long; write it in quotes if it is a text",
             problem_mark=node.start_mark,
@@ -139,10 +159,10 @@ def _construct_text(loader: _Loader, node: yaml.ScalarNode) -> str:
 
 
 def _construct_map(loader: _Loader, node: yaml.MappingNode) -> Iterator[dict[str, Any]]:
-    """In two steps, as aliases inside the map may refer to the map."""
+    """Construct a map in two steps, as aliases inside it may refer to it."""
     result: dict[str, Any] = {}
     yield result
-    _refuse_repeated_keys(node)
+    _check_repeated_keys(node, loader.repeated_keys)
     loader.flatten_mapping(node)
     for key_node, value_node in node.value:
         key = _key_text(loader.construct_object(key_node, deep=True), key_node)
@@ -150,7 +170,8 @@ def _construct_map(loader: _Loader, node: yaml.MappingNode) -> Iterator[dict[str
 
 
 def _refuse_excessive_aliases(root: yaml.Node | None) -> None:
-    """By the rule of go-yaml: of a large document only so much may be what aliases repeat, and the less the larger it is."""
+    """Raise for excessive aliasing with go-yaml's rule: the larger the document, the smaller the
+    permitted share of repeated nodes."""
     sizes: dict[int, int] = {}
     nodes = _expanded_size(root, sizes)
     repeated = nodes - len(sizes)
@@ -162,13 +183,13 @@ def _refuse_excessive_aliases(root: yaml.Node | None) -> None:
 
 
 def _expanded_size(node: yaml.Node | None, sizes: dict[int, int]) -> int:
-    """How many nodes the document has when every alias is replaced; `sizes` keeps that of each node by its identity."""
+    """Return the number of nodes with aliases expanded; `sizes` caches it by node id."""
     if node is None:
         return 0
     known = sizes.get(id(node))
     if known is not None:
         return known
-    sizes[id(node)] = 1  # of a node that contains itself, which the constructor refuses
+    sizes[id(node)] = 1  # for recursive nodes, which the constructor rejects
     if isinstance(node, yaml.SequenceNode):
         sizes[id(node)] += sum(_expanded_size(item, sizes) for item in node.value)
     elif isinstance(node, yaml.MappingNode):
@@ -176,12 +197,14 @@ def _expanded_size(node: yaml.Node | None, sizes: dict[int, int]) -> int:
     return sizes[id(node)]
 
 
-def _refuse_repeated_keys(node: yaml.MappingNode) -> None:
+def _check_repeated_keys(node: yaml.MappingNode, found: list[str] | None) -> None:
     seen = set()
     for key_node, _ in node.value:
         if not isinstance(key_node, yaml.ScalarNode) or key_node.tag.endswith(":merge"):
             continue
-        if key_node.value in seen:
+        if key_node.value in seen and found is not None:
+            found.append(f'line {key_node.start_mark.line + 1}: key "{key_node.value}" already set in map')
+        elif key_node.value in seen:
             raise yaml.constructor.ConstructorError(
                 problem=f'the key "{key_node.value}" is given twice', problem_mark=key_node.start_mark
             )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`steersman bench`: workload files in scheduler_perf's format in, throughput and latencies out."""
+"""`steersman bench`: measures the scheduler with workload files in scheduler_perf's format."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
+from steersman.cli.exit_codes import ExitCode
 from steersman.cli.output import say, say_error
-from steersman.cli.parameters import SEED, config_option, seed_option
+from steersman.cli.parameters import SEED, config_option, seed_option, version_option
 from steersman.cli.platforms import require_unix
 from steersman.cli.report_file import command_line, report_option, write_report
 from steersman.cli.terminal import terminal_width
@@ -21,12 +22,8 @@ from steersman.cli.terminal import terminal_width
 if TYPE_CHECKING:
     from rich.status import Status
 
-    from steersman.client import Connection
-    from steersman.perf import BenchOptions, Selected, WorkloadOutcome, WorkloadProgress
-    from steersman.perf.workload_run import OnProgress
-
-NO: Final = 1
-"""Exit code when a workload failed or is slower than required."""
+    from steersman.kube.client import Connection
+    from steersman.testing.bench import BenchOptions, OnProgress, Selected, WorkloadOutcome, WorkloadProgress
 
 
 @click.command()
@@ -45,6 +42,7 @@ NO: Final = 1
     help="Only workloads with label A and without label B, for example performance,-short.",
 )
 @config_option("A KubeSchedulerConfiguration (v1) for all.")
+@version_option
 @seed_option(SEED)
 @click.option(
     "--kubeconfig",
@@ -78,6 +76,7 @@ def bench(
     tests: tuple[str, ...],
     labels: str,
     config_file: str,
+    emulated_version: str,
     seed: int,
     kubeconfig: str | None,
     output: str,
@@ -96,13 +95,14 @@ def bench(
     are listed as unsupported.
     """
     require_unix("bench")
-    from steersman.perf import BenchOptions, load, select
+    from steersman.testing.bench import BenchOptions, load, select
 
     selected = select([case for file in files for case in load(file)], tests, labels)
     if only_list:
         _print_list(selected)
         return
-    outcomes = _run(selected, BenchOptions(config_file, seed, check_every or 0, _connection(kubeconfig)), verbose)
+    options = BenchOptions(config_file, seed, emulated_version, check_every or 0, _connection(kubeconfig))
+    outcomes = _run(selected, options, verbose)
     _print(outcomes, output, latencies)
     if data_items is not None:
         _write(outcomes, data_items)
@@ -114,13 +114,13 @@ def bench(
 def _connection(kubeconfig: str | None) -> Connection | None:
     if kubeconfig is None:
         return None
-    from steersman.client import ClusterChoice, connect
+    from steersman.kube.client import ClusterChoice, connect
 
     return connect(ClusterChoice(kubeconfig), os.environ).connection
 
 
 def _run(selected: list[Selected], options: BenchOptions, verbose: bool) -> list[WorkloadOutcome]:
-    from steersman.perf import prepare, run
+    from steersman.testing.bench import prepare, run
 
     prepared = [prepare(one, options) for one in selected]
     outcomes: list[WorkloadOutcome] = []
@@ -138,7 +138,7 @@ def _in_short(outcome: WorkloadOutcome) -> str:
 
 
 def _print_list(selected: list[Selected]) -> None:
-    from steersman.explain.tables import aligned
+    from steersman.base import aligned
 
     rows = [("WORKLOAD", "THRESHOLD", "LABELS")]
     for one in selected:
@@ -159,27 +159,27 @@ def _print(outcomes: list[WorkloadOutcome], output: str, latencies: bool) -> Non
 
 
 def _write(outcomes: list[WorkloadOutcome], folder: str) -> None:
-    from steersman.perf import write_data_items
+    from steersman.testing.bench import write_data_items
 
     for file in write_data_items(outcomes, folder, time.time()):
         say(f"wrote {file}", err=True)
 
 
 def _write_report(outcomes: list[WorkloadOutcome], path: str) -> None:
-    from steersman.perf.report import bench_report
+    from steersman.testing.bench import bench_report
 
     write_report(bench_report(outcomes, [command_line()]), path)
 
 
 def _conclude(outcomes: list[WorkloadOutcome], require: float | None) -> None:
-    from steersman.perf import WorkloadVerdict
+    from steersman.testing.bench import WorkloadVerdict
 
     failed = [outcome.name for outcome in outcomes if outcome.verdict is WorkloadVerdict.FAILED]
     slow = [] if require is None else [text for outcome in outcomes for text in _too_slow(outcome, require)]
     for text in (*(f"{name} failed" for name in failed), *slow):
         say_error(text)
     if failed or slow:
-        click.get_current_context().exit(NO)
+        click.get_current_context().exit(ExitCode.NO)
 
 
 def _too_slow(outcome: WorkloadOutcome, require: float) -> Iterator[str]:
@@ -191,13 +191,13 @@ def _too_slow(outcome: WorkloadOutcome, require: float) -> Iterator[str]:
 
 @contextmanager
 def _progress() -> Iterator[OnProgress | None]:
-    """A function that shows how far a workload has got; None where nobody would see it."""
+    """Return a function that shows the progress of a workload; None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
 
-    # What draws it takes time from what is measured.
+    # A separate thread would take CPU time from the measured scheduler.
     with Console(stderr=True).status("loading", refresh_per_second=2) as status:
         yield lambda progress: _show(status, progress)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report that `steersman bench` prints: a line per measurement, latencies below, and what could not be measured."""
+"""The report of `steersman bench`: a line per measurement, then latencies and unsupported
+workloads."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from steersman.explain.tables import aligned
-from steersman.perf import Measurement, ThresholdComparison, WorkloadOutcome, WorkloadVerdict
+from steersman.base import aligned
+from steersman.testing.bench import Measurement, ThresholdComparison, WorkloadOutcome, WorkloadVerdict
 
 ATTEMPT: Final = "scheduler_scheduling_attempt_duration_seconds"
 POINT: Final = "scheduler_framework_extension_point_duration_seconds"
@@ -30,7 +31,7 @@ _HEADER: Final = (
 
 
 def as_table(outcomes: Sequence[WorkloadOutcome], latencies: bool, width: int | None = None) -> str:
-    """Lines of `width` characters; None: as long as they are."""
+    """Return the report in lines of `width` characters; None for no limit."""
     return "\n".join(_lines(outcomes, latencies, width))
 
 
@@ -95,7 +96,7 @@ def _latency_rows(measurement: Measurement) -> Iterator[tuple[str, ...]]:
 
 
 def _notes(outcomes: Iterable[WorkloadOutcome]) -> Iterator[str]:
-    """Each note once, with the workloads that it is about where these are few."""
+    """Yield each distinct note once, with its workloads if these are few."""
     names: dict[str, list[str]] = {}
     for outcome in outcomes:
         for note in outcome.notes:

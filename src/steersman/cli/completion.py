@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`steersman completion`: the script that has a shell complete commands, options and file names."""
+"""`steersman completion`: prints the script for shell completion of commands, options and file
+names."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from typing import Final
 import click
 
 _VARIABLE: Final = "_STEERSMAN_COMPLETE"
-"""With it in its environment, `steersman` answers the shell's question; click's convention."""
+"""With this variable set, `steersman` answers the shell's completion request; a convention of
+click."""
 
 
 @click.command()
@@ -28,5 +30,5 @@ def completion(shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None, "click knows the three shells"
     root = click.get_current_context().find_root().command
-    # The base class's: that of bash would start a bash to learn its version.
+    # The base class, because the subclass for bash would start a bash to learn its version.
     click.echo(ShellComplete.source(kind(root, {}, "steersman", _VARIABLE)))

@@ -5,18 +5,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
+from steersman.base import printable
+from steersman.cli.exit_codes import ExitCode
 from steersman.cli.output import SummaryGroup, say
 from steersman.cli.parameters import gates_option, parse_gates, plugin_option
-from steersman.printable import printable
 
 if TYPE_CHECKING:
-    from steersman.config import EffectiveProfile, SchedulerConfiguration
-
-DIFFERENT: Final = 1
+    from steersman.config import EffectiveProfile, FeatureGates, SchedulerConfiguration
 
 _plugin_option = plugin_option("A Python file with plugins that FILE may name.")
 
@@ -27,28 +26,37 @@ def config() -> None:
 
 
 @config.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE…")
+@click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE… [-- FLAGS…]")
 @gates_option
 @_plugin_option
-def check(files: tuple[str, ...], feature_gates: str | None, plugins: tuple[str, ...]) -> None:
+def check(files: tuple[str, ...], feature_gates: str | None, emulated_version: str, plugins: tuple[str, ...]) -> None:
     """Say whether FILEs are valid: decoding, defaults, validation, and whether every plugin exists, disabled ones too.
 
-    Prints one line per problem and exits with 2 if there are any.
+    Plugins that FILEs enable are made as `run` makes them: refused arguments, missing methods and events that never
+    happen are problems too. FLAGS of `steersman run`, or kube-scheduler, are checked as well. Prints one line per
+    problem and exits with 2 if there are any.
     """
     from steersman.config import ConfigError
+    from steersman.scheduler.runtime import PluginError
 
-    problems = False
+    gates = parse_gates(feature_gates, emulated_version)
+    first = next((index for index, file in enumerate(files) if file.startswith("--")), len(files))
+    files, flags = files[:first], files[first:]
+    problems = not _are_usable(flags) if flags else False
     for file in files:
         try:
-            profiles = _effective(_load(file, feature_gates), feature_gates, plugins, file, strict=True)
+            profiles = _effective(_load(file, gates), gates, plugins, file, strict=True)
         except ConfigError as error:
             problems = True
             say("\n".join(map(printable, error.lines)), err=True)
+        except PluginError as error:
+            problems = True
+            say(printable(f"{file}: {error}"), err=True)
         else:
             names = ", ".join(profile.scheduler_name for profile in profiles)
             say(f"{file}: valid; profiles: {names}")
     if problems:
-        click.get_current_context().exit(2)
+        click.get_current_context().exit(ExitCode.BAD_INPUT)
 
 
 @config.command()
@@ -57,18 +65,27 @@ def check(files: tuple[str, ...], feature_gates: str | None, plugins: tuple[str,
 @click.option("--raw", is_flag=True, help="Print keys and passwords of extenders too.")
 @gates_option
 @_plugin_option
-def show(file: str | None, effective: bool, raw: bool, feature_gates: str | None, plugins: tuple[str, ...]) -> None:
+def show(
+    file: str | None,
+    effective: bool,
+    raw: bool,
+    feature_gates: str | None,
+    emulated_version: str,
+    plugins: tuple[str, ...],
+) -> None:
     """Print FILE with all defaults, but without secrets; without FILE, the default configuration."""
-    from steersman.config import dump_public_yaml, dump_yaml
+    from steersman.config import dump_public_yaml, dump_yaml, with_extender_resources
 
-    loaded = _load(file, feature_gates)
+    gates = parse_gates(feature_gates, emulated_version)
+    loaded = _load(file, gates)
     if effective:
         lines: list[str] = []
-        for profile in _effective(loaded, feature_gates, plugins, file):
-            lines += [*_profile_table(profile), ""]
+        for profile in _effective(loaded, gates, plugins, file):
+            lines += [*_profile_table(profile, loaded.percentage_of_nodes_to_score), ""]
         say("\n".join(lines[:-1]))
     else:
-        say((dump_yaml(loaded) if raw else dump_public_yaml(loaded)).rstrip("\n"))
+        completed = with_extender_resources(loaded)
+        say((dump_yaml(completed) if raw else dump_public_yaml(completed)).rstrip("\n"))
 
 
 @config.command()
@@ -76,22 +93,23 @@ def show(file: str | None, effective: bool, raw: bool, feature_gates: str | None
 @click.argument("after", type=click.Path())
 @gates_option
 @_plugin_option
-def diff(before: str, after: str, feature_gates: str | None, plugins: tuple[str, ...]) -> None:
+def diff(before: str, after: str, feature_gates: str | None, emulated_version: str, plugins: tuple[str, ...]) -> None:
     """Print what differs between two configurations, defaults included; exit with 1 if anything does.
 
     What makes no difference to a scheduler is none: other words for the same plugins and weights, another order of
     arguments.
     """
-    from steersman.assembly.registry import register
     from steersman.config import diff as differences
-    from steersman.runtime.capabilities import capabilities_of
+    from steersman.scheduler.assembly import register
+    from steersman.scheduler.runtime import capabilities_of
 
-    capabilities = capabilities_of(register(plugins)[0])
-    changes = differences(_load(before, feature_gates), _load(after, feature_gates), capabilities)
+    gates = parse_gates(feature_gates, emulated_version)
+    capabilities = capabilities_of(register(plugins)[0], gates)
+    changes = differences(_load(before, gates), _load(after, gates), capabilities)
     for change in changes:
         say(printable(str(change)))
     if changes:
-        click.get_current_context().exit(DIFFERENT)
+        click.get_current_context().exit(ExitCode.NO)
 
 
 @config.command()
@@ -110,15 +128,25 @@ def convert(file: str, scheduler_name: str) -> None:
     say(dump_yaml(converted.configuration).rstrip("\n"))
 
 
-def _load(file: str | None, feature_gates: str | None) -> SchedulerConfiguration:
-    from steersman.config import DEFAULT_GATES, default_configuration, load
+def _are_usable(flags: tuple[str, ...]) -> bool:
+    from steersman.cli.run import checked_command_line
 
-    gates = parse_gates(feature_gates) or DEFAULT_GATES
+    options, refused = checked_command_line(flags)
+    for line in (*refused, *(f"Warning: {line}" for line in (options.ignored_flags if options else ()))):
+        say(printable(line), err=True)
+    if not refused:
+        say("flags: valid")
+    return not refused
+
+
+def _load(file: str | None, gates: FeatureGates) -> SchedulerConfiguration:
+    from steersman.config import default_configuration, load
+
     return default_configuration(gates) if file is None else load(_text(file), file, gates)
 
 
 def _text(file: str) -> str:
-    from steersman.api.text_files import errors_in_file, read_text
+    from steersman.api import errors_in_file, read_text
 
     if file != "-":
         return read_text(file)
@@ -128,29 +156,34 @@ def _text(file: str) -> str:
 
 def _effective(
     loaded: SchedulerConfiguration,
-    feature_gates: str | None,
+    gates: FeatureGates,
     plugins: tuple[str, ...],
     file: str | None,
     strict: bool = False,
 ) -> tuple[EffectiveProfile, ...]:
-    """The profiles that run. If `strict`, a disabled plugin must exist as well, which kube-scheduler does not mind."""
-    from steersman.assembly.registry import register, with_enabled
-    from steersman.config import DEFAULT_GATES, build, check_disabled
-    from steersman.runtime.capabilities import capabilities_of
+    """Return the effective profiles. If `strict`, disabled plugins must exist as well, which
+    kube-scheduler does not require, and every enabled plugin is created."""
+    from steersman.config import build, check_disabled
+    from steersman.scheduler.assembly import register, with_enabled
+    from steersman.scheduler.runtime import capabilities_of, check_args
+    from steersman.simulation import check_plugins
 
     registry, names = register(plugins)
-    gates = parse_gates(feature_gates) or DEFAULT_GATES
-    profiles = build(with_enabled(loaded, names), capabilities_of(registry), gates, file).profiles
+    enabled = with_enabled(loaded, names)
+    profiles = build(enabled, capabilities_of(registry, gates), gates, file).profiles
     if strict:
-        check_disabled(loaded, capabilities_of(registry), file)
+        check_disabled(loaded, capabilities_of(registry, gates), file)
+        check_args(enabled, registry, file)
+        check_plugins(enabled, gates, registry)
     return profiles
 
 
-def _profile_table(profile: EffectiveProfile) -> Iterator[str]:
+def _profile_table(profile: EffectiveProfile, for_all_profiles: int | None) -> Iterator[str]:
+    from steersman.base import aligned
     from steersman.config import ExtensionPoint
-    from steersman.explain.tables import aligned
 
     percentage = profile.percentage_of_nodes_to_score
+    percentage = for_all_profiles or None if percentage is None else percentage
     scored = "" if percentage is None else f", scores {percentage or 100} % of the nodes"
     yield f"profile {profile.scheduler_name}{scored}"
     rows = [("EXTENSION POINT", "PLUGIN", "WEIGHT")]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`steersman conformance`: golden bundles, agreement per area, the first differences."""
+"""`steersman conformance`: compares decisions with golden bundles, per area, and shows the first
+differences."""
 
 from __future__ import annotations
 
@@ -7,39 +8,46 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from steersman.cli.exit_codes import ExitCode
 from steersman.cli.output import say
+from steersman.cli.parameters import version_option
 from steersman.cli.progress import working
 from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
-    from steersman.conformance.agreement import Agreement
+    from steersman.testing.conformance import Agreement
 
-DIFFERENCES: Final = 1
 _SHOWN_CASES: Final = 5
-"""So many differing cases are described unless all are wanted."""
+"""Maximum number of differing cases that are described by default."""
 _SHOWN_LINES: Final = 4
-"""Of each of them."""
+"""Maximum number of lines per case."""
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE…")
 @click.option("--scalar", is_flag=True, help="Use the plain engine instead of the columnar one.")
 @click.option("--area", "areas", multiple=True, metavar="AREA", help="Only the cases of this area. May be repeated.")
+@version_option
 @click.option("-v", "--verbose", is_flag=True, help="Describe every difference, in full.")
-def conformance(files: tuple[str, ...], scalar: bool, areas: tuple[str, ...], verbose: bool) -> None:
+def conformance(
+    files: tuple[str, ...], scalar: bool, areas: tuple[str, ...], emulated_version: str, verbose: bool
+) -> None:
     """Run golden bundles and compare every decision with kube-scheduler's.
 
     FILEs hold scheduling scenarios, queue traces or configuration documents, one JSON document per line, compressed or not.
+    A line may name its version of kube-scheduler; --emulated-version is for those that do not.
     Prints the agreement per area and exits with 1 on any difference.
     """
-    from steersman.conformance.agreement import count, readable
-    from steersman.conformance.bundles import run_bundle
+    from steersman.config import parse_version
+    from steersman.testing.conformance import count, readable, run_bundle
+
+    version = str(parse_version(emulated_version or "1.36"))
 
     agreements: dict[str, Agreement] = {}
     differing: list[list[str]] = []
     with working("comparing") as show:
         for number, file in enumerate(files, start=1):
-            for cases, case in enumerate(run_bundle(file, scalar=scalar, areas=areas), start=1):
+            for cases, case in enumerate(run_bundle(file, scalar=scalar, areas=areas, version=version), start=1):
                 show(f"file {number} of {len(files)}, case {cases}")
                 count(agreements, case)
                 if not case.agrees:
@@ -47,11 +55,11 @@ def conformance(files: tuple[str, ...], scalar: bool, areas: tuple[str, ...], ve
     _print_table(list(agreements.values()))
     _print_differences(differing, verbose)
     if not all(agreement.is_full for agreement in agreements.values()):
-        click.get_current_context().exit(DIFFERENCES)
+        click.get_current_context().exit(ExitCode.NO)
 
 
 def _print_table(agreements: list[Agreement]) -> None:
-    from steersman.explain.tables import aligned
+    from steersman.base import aligned
 
     rows = [("AREA", "CASES", "AGREE", "CHECKS", "")]
     for agreement in agreements:

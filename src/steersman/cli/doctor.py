@@ -1,30 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`steersman doctor`: is a cluster ready for Steersman, and is anybody in its way?"""
+"""`steersman doctor`: checks whether a cluster is ready for Steersman."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from steersman.cli.live_cluster import asked, cluster_options
+from steersman.cli.exit_codes import ExitCode
+from steersman.cli.live_cluster import cluster_options, run_on_cluster
 from steersman.cli.output import say, say_json
+from steersman.cli.run import checked_command_line
 from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
-    from steersman.assembly.registry import SchedulerKinds
-    from steersman.client import ChosenCluster, Transport
     from steersman.config import SchedulerConfiguration
-    from steersman.doctor import Examination
-
-NO: Final = 1
-"""Exit code when something has to be done first."""
+    from steersman.kube.client import ChosenCluster, Transport
+    from steersman.run.app import RunOptions
+    from steersman.run.doctor import Examination, Finding
+    from steersman.scheduler.assembly import SchedulerKinds
 
 
 @click.command()
 @cluster_options
 @click.option("--as", "subject", default="", metavar="USER", help="Whose rights: system:serviceaccount:NAMESPACE:NAME.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.argument("flags", nargs=-1, type=click.UNPROCESSED, metavar="[-- FLAGS…]")
 def doctor(
     kubeconfig: str,
     context: str,
@@ -32,41 +34,74 @@ def doctor(
     config_file: str,
     plugins: tuple[str, ...],
     feature_gates: str,
+    emulated_version: str,
     subject: str,
     output: str,
+    flags: tuple[str, ...],
 ) -> None:
     """Check access rights, API versions, clocks, leases, and other schedulers of a live cluster.
 
     Every line is ok, warn or fail, with what to do. Exits with 1 if anything failed. Reads only; rights are asked about
-    by access reviews.
+    by access reviews. FLAGS are those that `steersman run`, or kube-scheduler, is started with: they are checked too,
+    and what they configure is examined.
     """
-    from steersman.client import ClusterChoice
-    from steersman.clock import RealClock
-    from steersman.doctor import DoctorTarget, examine
+    from steersman.base import RealClock
+    from steersman.kube.client import ClusterChoice
+    from steersman.run.doctor import DoctorTarget, examine
 
-    configuration, kinds, fault = _configuration(config_file, plugins, feature_gates)
+    command_line, refused = checked_command_line(flags)
+    own = {"config_file": config_file, "plugin_files": plugins, "feature_gates": feature_gates}
+    own["emulated_version"] = emulated_version
+    configuration, kinds, fault = _configuration(_with_own_options(command_line, own))
 
     async def question(transport: Transport, cluster: ChosenCluster) -> Examination:
         target = DoctorTarget(transport, configuration, RealClock(), subject, kinds.watched, kinds.read)
-        return await examine(target, cluster.connection.server, fault)
+        findings = _flag_findings(command_line, refused) if flags else ()
+        return await examine(target, cluster.connection.server, fault, tuple(findings))
 
-    chosen = kubeconfig or configuration.client_connection.kubeconfig
-    report = asked(ClusterChoice(chosen, context, master), question)
+    given = command_line.kubeconfig if command_line else ""
+    chosen = kubeconfig or given or configuration.client_connection.kubeconfig
+    report = run_on_cluster(
+        ClusterChoice(chosen, context, master or (command_line.master if command_line else "")), question
+    )
     say(report.text(terminal_width())) if output == "text" else say_json(report.to_dict())
-    click.get_current_context().exit(NO if report.has_failed else 0)
+    click.get_current_context().exit(ExitCode.NO if report.has_failed else ExitCode.YES)
 
 
-def _configuration(
-    file: str, plugins: tuple[str, ...], gates: str
-) -> tuple[SchedulerConfiguration, SchedulerKinds, str]:
-    """The configuration with the kinds that the scheduler looks at, and why it cannot be used; then it is the default one."""
-    from steersman.app import RunOptions, effective
-    from steersman.assembly.registry import kinds_of_scheduler
-    from steersman.errors import SteersmanError
+def _with_own_options(command_line: RunOptions | None, own: dict[str, Any]) -> RunOptions:
+    """Return the options of the examined command line, overridden by those of `doctor` itself."""
+    import msgspec
+
+    from steersman.run.app import RunOptions
+
+    return msgspec.structs.replace(
+        command_line or RunOptions(), **{name: value for name, value in own.items() if value}
+    )
+
+
+def _flag_findings(command_line: RunOptions | None, refused: list[str]) -> Iterator[Finding]:
+    from steersman.run.doctor import fail, ok, warn
+
+    yield from (fail("flags", line, "`steersman run` does not start with it: correct or remove it") for line in refused)
+    ignored = command_line.ignored_flags if command_line else ()
+    yield from (warn("flags", line, "nothing is lost; remove it to be rid of the warning") for line in ignored)
+    if not refused and not ignored:
+        yield ok("flags", "the command line can be used")
+
+
+def _configuration(options: RunOptions) -> tuple[SchedulerConfiguration, SchedulerKinds, str]:
+    """Return the configuration, the kinds that the scheduler uses, and the error that replaced it
+    by the default one."""
+    from steersman.base import SteersmanError
+    from steersman.run.app import RunOptions, effective
+    from steersman.scheduler.assembly import kinds_of_scheduler
+    from steersman.simulation import check_plugins
 
     try:
-        given = effective(RunOptions(config_file=file, plugin_files=plugins, feature_gates=gates))
-        return given.configuration, kinds_of_scheduler(given.configuration, given.gates, given.registry), ""
+        given = effective(options)
+        kinds = kinds_of_scheduler(given.configuration, given.gates, given.registry)
+        check_plugins(given.configuration, given.gates, given.registry)
+        return given.configuration, kinds, ""
     except SteersmanError as fault:
         default = effective(RunOptions())
         return (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`steersman examples`: manifests, plugins and configurations to begin with; they travel with the package.
+"""`steersman examples`: bundled manifests, plugins and configurations.
 
 An installed package has them in `steersman/example_files`, a clone in its folder `examples`.
 """
@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 import click
 
+from steersman.base import InputError
 from steersman.cli.output import SummaryGroup, say
 from steersman.cli.parameters import CommandT
 from steersman.cli.terminal import terminal_width
-from steersman.errors import InputError
 
 _INSTALLED: Final = Path(__file__).parents[1] / "example_files"
 _OF_A_CLONE: Final = Path(__file__).parents[3] / "examples"
@@ -23,10 +23,12 @@ _LEFT_OUT: Final = "__pycache__"
 _MANIFESTS: Final = (".yaml", ".yml", ".json")
 _CONFIGURATION: Final = "config"
 _SCENARIO: Final = "scenario.yaml"
+_SWEEP: Final = "sweep.yaml"
+_CLUSTER: Final = "cluster.yaml"
 
 
 def complete_example(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """For shells: the examples whose names begin so."""
+    """Complete the names of examples in shells."""
     return [name for name in _found() if name.startswith(incomplete)]
 
 
@@ -46,7 +48,7 @@ def examples(context: click.Context) -> None:
 @examples.command("list")
 def list_examples() -> None:
     """Print the names of the examples, and what they are about."""
-    from steersman.explain.tables import aligned
+    from steersman.base import aligned
 
     rows = [("NAME", "ABOUT"), *((name, _title(folder)) for name, folder in _found().items())]
     say("\n".join(aligned(rows, width=terminal_width())))
@@ -62,7 +64,7 @@ def copy(names: tuple[str, ...], target: str) -> None:
 
 
 def example_folder(name: str) -> Path:
-    """The files of an example. InputError for one that does not exist."""
+    """Return the folder of an example. Raises InputError if it does not exist."""
     found = _found()
     if name not in found:
         from difflib import get_close_matches
@@ -74,7 +76,7 @@ def example_folder(name: str) -> Path:
 
 
 class ExampleFiles(NamedTuple):
-    """The files of an example: manifests in the order of their names, plugins, and a configuration, if it has one."""
+    """The files of an example: manifests by name, plugins, and a configuration, if it has one."""
 
     manifests: list[str]
     plugins: list[str]
@@ -82,13 +84,42 @@ class ExampleFiles(NamedTuple):
 
 
 def scenario_of(name: str) -> str | None:
-    """The scenario of an example, if it has one. InputError for an example that does not exist."""
+    """Return the scenario of an example, if it has one. Raises InputError for an unknown example."""
     path = example_folder(name) / _SCENARIO
     return str(path) if path.exists() else None
 
 
+def sweep_of(name: str) -> str:
+    """Return the sweep of an example. Raises InputError if it has none."""
+    path = example_folder(name) / _SWEEP
+    if not path.exists():
+        raise InputError("has no sweep", object=f"example {name}", hint=_usage(name))
+    return str(path)
+
+
+def check_can_be_simulated(name: str) -> None:
+    """Raise `InputError`, with the command of its README, for an example without a cluster."""
+    folder = example_folder(name)
+    if not (folder / _CLUSTER).exists() and not (folder / _SCENARIO).exists():
+        raise InputError("has no cluster to simulate", object=f"example {name}", hint=_usage(name))
+
+
+def _usage(name: str) -> str:
+    """Return how to run an example: the first runnable command in its README, and the command that
+    copies its files."""
+    lines = (example_folder(name) / "README.md").read_text(encoding="utf-8").splitlines()
+    commands = (line.strip().removeprefix("$ ") for line in lines)
+    copy = "steersman examples copy"
+    found = next((line for line in commands if line.startswith("steersman ") and not line.startswith(copy)), "")
+    if not found:
+        return f"see its README: `{copy} {name}`"
+    paths = {word.split("/")[0] for word in found.split()}
+    needed = " ".join(example for example in _found() if example in paths)
+    return f"use `{found}`" if f"--example {name}" in found else f"use `{copy} {needed or name}`, then `{found}`"
+
+
 def files_of(name: str) -> ExampleFiles:
-    """The files of an example. InputError for one that has nothing to simulate."""
+    """Return the files of an example. Raises InputError if it has nothing to simulate."""
     files = sorted(example_folder(name).iterdir())
     manifests = [str(path) for path in files if path.suffix in _MANIFESTS and path.stem != _CONFIGURATION]
     if not manifests:
@@ -104,7 +135,7 @@ def _found() -> dict[str, Path]:
 
 
 def _title(folder: Path) -> str:
-    """The first heading of its README."""
+    """Return the first heading of its README."""
     readme = folder / "README.md"
     lines = readme.read_text(encoding="utf-8").splitlines() if readme.exists() else []
     return next((line.lstrip("# ") for line in lines if line.startswith("# ")), "")

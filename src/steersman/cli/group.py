@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `steersman` itself: its subcommands, and what becomes of errors.
+"""The command `steersman` itself: its subcommands, and the exit codes of errors.
 
-Every error is one line on standard error. Exit codes: 0 all is well, 1 the answer is no (differences, pods that failed), 2
-the input cannot be used, 3 Steersman itself is at fault, 4 a simulation did not come to rest. Of `explain`, 3 says that a pod
-is pending, and 5 that Steersman itself is at fault.
+Every error is one line on standard error.
 """
 
 from __future__ import annotations
@@ -12,12 +10,14 @@ from typing import Final
 
 import click
 
+from steersman.base import InputErrors, SteersmanError
 from steersman.cli.bench import bench
 from steersman.cli.completion import completion
 from steersman.cli.config import config
 from steersman.cli.conformance import conformance
 from steersman.cli.doctor import doctor
 from steersman.cli.examples import examples
+from steersman.cli.exit_codes import ExitCode
 from steersman.cli.explain import explain
 from steersman.cli.mcp import mcp
 from steersman.cli.output import SummaryGroup, say_error
@@ -30,22 +30,16 @@ from steersman.cli.shadow import shadow
 from steersman.cli.simulate import simulate
 from steersman.cli.sweep import sweep
 from steersman.cli.version import print_version, version
-from steersman.errors import SteersmanError
 
-BAD_INPUT: Final = 2
-INTERNAL: Final = 3
-INTERNAL_OF_EXPLAIN: Final = 5
-EXPLAINS: Final = ("explain", "why")
-"""The commands that say with 3 that a pod is pending."""
-GOES_ON: Final = ("run", "sandbox", "shadow", "mcp")
-"""The commands that are meant to take their time."""
+LONG_RUNNING: Final = ("run", "sandbox", "shadow", "mcp")
+"""Commands that run until they are stopped, so that their duration is not shown."""
 
 
 class ErrorLines(SummaryGroup):
-    """Turns exceptions into lines, unless `--debug` asks for tracebacks."""
+    """Prints exceptions as one line, or with a traceback with `--debug`."""
 
     def invoke(self, ctx: click.Context) -> object:
-        with timed(lambda: ctx.invoked_subcommand not in GOES_ON):
+        with timed(lambda: ctx.invoked_subcommand not in LONG_RUNNING):
             return self._invoke(ctx)
 
     def _invoke(self, ctx: click.Context) -> object:
@@ -53,23 +47,36 @@ class ErrorLines(SummaryGroup):
             return super().invoke(ctx)
         try:
             return super().invoke(ctx)
+        except InputErrors as errors:
+            for line in errors.lines():
+                say_error(line)
+            ctx.exit(ExitCode.BAD_INPUT)
         except SteersmanError as error:
-            _say(ctx, str(error), BAD_INPUT)
+            _say(ctx, str(error), ExitCode.BAD_INPUT)
+        except KeyboardInterrupt:
+            _say(ctx, "interrupted", ExitCode.INTERRUPTED)
         except RecursionError:
-            _say(ctx, "the input is nested too deeply", BAD_INPUT)
+            _say(ctx, "the input is nested too deeply", ExitCode.BAD_INPUT)
         except (OSError, MemoryError) as error:
             if isinstance(error, BrokenPipeError):
                 raise
-            _say(ctx, str(error) or "out of memory", BAD_INPUT)
+            _say(ctx, _system_error(error), ExitCode.BAD_INPUT)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:
             text = f"internal error: {type(error).__name__}: {error} (steersman --debug … shows where)"
-            _say(ctx, text, INTERNAL_OF_EXPLAIN if ctx.invoked_subcommand in EXPLAINS else INTERNAL)
+            _say(ctx, text, ExitCode.FAULT)
         return None
 
 
-def _say(ctx: click.Context, text: str, code: int) -> None:
+def _system_error(error: OSError | MemoryError) -> str:
+    """Return the operating system's message, after the file name if there is one."""
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error) or "out of memory"
+    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+
+
+def _say(ctx: click.Context, text: str, code: ExitCode) -> None:
     say_error(text)
     ctx.exit(code)
 
@@ -89,7 +96,7 @@ def main(debug: bool) -> None:
     import logging
 
     if debug:
-        from steersman.observe.logs import TextFormatter
+        from steersman.kube.observe import TextFormatter
 
         handler = logging.StreamHandler()
         handler.setFormatter(TextFormatter())

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kubectl steersman …`: the commands that look at a cluster, as a plugin of kubectl.
+"""`kubectl steersman …`: the commands that read a cluster, as a plugin of kubectl.
 
-kubectl runs the executable `kubectl-steersman` of the PATH, which `pip install` puts there. `why` is `steersman explain`; the
-others keep their names. Without files they read the cluster that kubectl would; its flags may come before or after the command.
+kubectl runs the executable `kubectl-steersman` in the PATH, which `pip install` puts there. `why`
+is `steersman explain`; other commands keep their names. Without files they read kubectl's current
+cluster; kubectl's flags may come before or after the command.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def main(ctx: click.Context, /, **flags: str) -> None:
 
 
 def _defaults(commands: Mapping[str, click.Command], flags: Mapping[str, str]) -> dict[str, object]:
-    """The flags as defaults of every command that has options of these names."""
+    """Return the flags as defaults of every command that has options with these names."""
     defaults: dict[str, object] = {}
     for name, command in commands.items():
         if isinstance(command, click.Group):

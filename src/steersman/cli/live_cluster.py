@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of commands that look at a live cluster, and how they reach it. Used by `explain` and `doctor`."""
+"""Options of commands that read a live cluster, and its connection. Used by `explain` and `doctor`."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from steersman.cli.parameters import CommandT, config_option, plugin_option, with_options
+from steersman.cli.parameters import CommandT, config_option, plugin_option, version_option, with_options
 from steersman.cli.progress import working
 
 if TYPE_CHECKING:
-    from steersman.client import ChosenCluster, ClusterChoice, Transport
-    from steersman.fixes import DocumentSource, ObjectName
+    from steersman.explain.fixes import DocumentSource, ObjectName
+    from steersman.kube.client import ChosenCluster, ClusterChoice, Transport
 
 T = TypeVar("T")
 
 FROM_KUBECTL: Final = "kubectl"
-"""The object of the root context when kubectl runs us as its plugin."""
+"""Object of the root context if kubectl runs this as its plugin."""
 
 
 def is_run_by_kubectl() -> bool:
-    """Whether commands read the cluster that kubectl would, unless files are named."""
+    """Return whether commands read kubectl's current cluster unless files are named."""
     runner: object = click.get_current_context().find_root().obj
     return runner == FROM_KUBECTL
 
 
 def cluster_options(command: CommandT) -> CommandT:
-    """`--kubeconfig`, `--context`, `--master`, and what the scheduler would be configured with."""
+    """Add `--kubeconfig`, `--context`, `--master`, and the options of the scheduler's
+    configuration."""
     return with_options(
         command,
         (
@@ -43,15 +44,16 @@ def cluster_options(command: CommandT) -> CommandT:
             click.option(
                 "--feature-gates", default="", metavar="A=true,B=false", help="The scheduler's feature gates."
             ),
+            version_option,
         ),
     )
 
 
-def asked(choice: ClusterChoice, question: Callable[[Transport, ChosenCluster], Awaitable[T]]) -> T:
-    """The answer to a question that needs a connection to the chosen cluster."""
+def run_on_cluster(choice: ClusterChoice, question: Callable[[Transport, ChosenCluster], Awaitable[T]]) -> T:
+    """Run a function that needs a connection to the chosen cluster, and return its result."""
     import os
 
-    from steersman.client import connect, http_transport
+    from steersman.kube.client import connect, http_transport
 
     cluster = connect(choice, os.environ)
 
@@ -63,11 +65,14 @@ def asked(choice: ClusterChoice, question: Callable[[Transport, ChosenCluster], 
         return asyncio.run(ask())
 
 
-def served_by(choice: ClusterChoice) -> DocumentSource:
-    """Gives the objects that fixes are to change, whole, as the API server of the chosen cluster has them."""
-    from steersman.live import served_documents
+def cluster_documents(choice: ClusterChoice) -> DocumentSource:
+    """Return a source of complete objects from the API server of the chosen cluster, for fixes to
+    change."""
+    from steersman.explain.live import served_documents
 
     def served(names: Collection[ObjectName]) -> Mapping[ObjectName, dict[str, Any]]:
-        return asked(choice, lambda transport, cluster: served_documents(transport, cluster.connection.server, names))
+        return run_on_cluster(
+            choice, lambda transport, cluster: served_documents(transport, cluster.connection.server, names)
+        )
 
     return served

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`steersman mcp`: a local server of the Model Context Protocol, whose tools only read."""
+"""`steersman mcp`: a local, read-only server of the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from steersman.errors import InputError
+from steersman.base import InputError
 
 NOT_INSTALLED: Final = "needs the package mcp"
 INSTALL: Final = "pip install 'steersman[mcp]'"
@@ -71,10 +71,10 @@ def mcp(
     import asyncio
 
     try:
-        from steersman.mcp.server import serve
+        from steersman.cli.mcp_server.server import serve
     except ImportError as error:
         raise InputError(NOT_INSTALLED, object="steersman mcp", hint=INSTALL) from error
-    from steersman.mcp.command import ServerSettings
+    from steersman.cli.mcp_server.command import ServerSettings
 
     settings = ServerSettings(
         roots=tuple(map(Path, roots)) or (Path.cwd(),),
@@ -89,7 +89,7 @@ def mcp(
 
 
 def _current_kubeconfig() -> str:
-    """The kubeconfig that kubectl would choose; "" if there is none."""
+    """Return kubectl's current kubeconfig, or ""."""
     named = os.environ.get("KUBECONFIG", "")
     usual = Path.home() / ".kube" / "config"
     return named or (str(usual) if usual.is_file() else "")

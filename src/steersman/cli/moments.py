@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moments of a record, as people write them: `--at 14:05`, `--at 2026-11-17T14:05:00Z`, `--at 10m` after its start.
+"""Times in a record as given by users: `--at 14:05`, `--at 2026-11-17T14:05:00Z`, `--at 10m` after
+its start.
 
-Times without a zone are UTC, as `history` and `replay` print them.
+Times without a zone are UTC, as printed by `history` and `replay`.
 """
 
 from __future__ import annotations
@@ -13,24 +14,25 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
+from steersman.base import InputError
 from steersman.cli.parameters import parse_seconds
-from steersman.errors import InputError
 
 if TYPE_CHECKING:
+    from steersman.explain import PodExplanation
     from steersman.record import HistoryEntry, RecordReader
-    from steersman.sim import Simulation
-    from steersman.why import PodExplanation
+    from steersman.simulation import Simulation
 
 _TIME_OF_DAY: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?(Z|[+-]\d{2}:?\d{2})?")
 _HINT: Final = 'write "14:05" (UTC), "14:05+01:00", "2026-11-17T14:05:00Z", or "10m" after the start of the record'
 _SHOWN_TO: Final = 1.0
-"""Times are printed to the second, so that the beginning of a record is said up to so many seconds too early."""
+"""Times are printed in whole seconds, so the given start of a record may be too early by this much.
+"""
 NO_ATTEMPT: Final = "The record has no attempt at it after this moment."
 GAP: Final = "something that came before this moment may be missing: {}"
 
 
 class RecordedMoment(NamedTuple):
-    """A recorded cluster at a time. Whoever asks closes the simulation."""
+    """A recorded cluster at a time. The caller closes the simulation."""
 
     simulation: Simulation
     #: Seconds after the start of the record, which is a Unix time.
@@ -38,17 +40,17 @@ class RecordedMoment(NamedTuple):
     start: float
     #: Whether the record is of a live cluster.
     is_live: bool
-    #: Lines that the reader of an answer should know.
+    #: Notes for the reader of the answer.
     notes: tuple[str, ...]
 
 
 def recorded_moment(
     directory: str, at: str, plugins: Sequence[str] = (), *, trusts_record: bool = False
 ) -> RecordedMoment:
-    """The recorded cluster and its queue at a time; "" is the end of the record. `plugins` are files of the record that may be
-    run, `trusts_record` lets all of them. Raises `InputError`."""
-    from steersman.record import RecordReader, simulation_at
-    from steersman.record.recorded_run import record_bounds
+    """Return the recorded cluster and its queue at a time; "" is the end of the record. `plugins`
+    are files of the record that may be executed, `trusts_record` allows all of them. Raises
+    `InputError`."""
+    from steersman.record import RecordReader, record_bounds, simulation_at
 
     reader = RecordReader(directory)
     run, begin, end = record_bounds(reader)
@@ -62,8 +64,8 @@ def recorded_moment(
 
 
 def _gaps(reader: RecordReader, until: float) -> Iterator[str]:
-    """A note for whatever is not there between frames up to this time and the first one after it. A tail that was not written
-    is after all that was."""
+    """Yield a note for each gap between frames up to this time and the first one after it. A
+    missing tail is after all of them."""
     from steersman.record import ProblemKind
 
     for frame in reader.all_frames():
@@ -73,10 +75,10 @@ def _gaps(reader: RecordReader, until: float) -> Iterator[str]:
 
 
 def with_recorded_attempt(answer: PodExplanation, directory: str, moment: RecordedMoment) -> PodExplanation:
-    """The answer about a moment of a live cluster, with the attempt at the pod that the record has after it."""
+    """Return the answer about a live cluster with the next attempt for the pod in the record."""
     from msgspec.structs import replace
 
-    from steersman.explain import CauseCode
+    from steersman.scheduler.diagnosis import CauseCode
 
     if answer.when is None:
         return answer
@@ -102,11 +104,11 @@ def _next_attempt(directory: str, pod: str, after: float) -> HistoryEntry | None
 
 
 def seconds_of_record(directory: str, moments: Mapping[str, str | None]) -> list[float | None]:
-    """Moments of a record by option, in seconds after its start; None stays None. Raises `InputError`."""
+    """Return times in a record by option, in seconds after its start; None stays None. Raises
+    `InputError`."""
     if not any(moments.values()):
         return [None] * len(moments)
-    from steersman.record import RecordReader
-    from steersman.record.recorded_run import record_bounds
+    from steersman.record import RecordReader, record_bounds
 
     run, begin, end = record_bounds(RecordReader(directory))
     parsed = [parse_moment(text, begin, end, option) if text else None for option, text in moments.items()]
@@ -114,8 +116,9 @@ def seconds_of_record(directory: str, moments: Mapping[str, str | None]) -> list
 
 
 def parse_moment(text: str, begin: float, end: float, option: str) -> float | datetime:
-    """A moment of a record that covers `begin` to `end`, in Unix time: a time with a zone, or seconds after its start. A time
-    of day is on the last day on which the record has it. Raises `InputError`, which names the option."""
+    """Parse a time in a record that covers `begin` to `end`, in Unix time: a time with a zone, or
+    seconds after its start. A time of day is on the last day that contains it. Raises `InputError`
+    with the option's name."""
     of_day = _TIME_OF_DAY.fullmatch(text)
     if of_day is not None:
         return _last_time_of_day(of_day, end, option)
@@ -144,11 +147,14 @@ def _last_time_of_day(of_day: re.Match[str], end: float, option: str) -> datetim
 
 
 def as_loaded(simulation: Simulation) -> Simulation:
-    """A simulation of the same objects in which nothing has happened yet: fixes are looked for in it. To be closed."""
+    """Return a simulation of the same objects in its initial state, in which fixes are searched.
+    The caller closes it."""
     from steersman import api
+    from steersman.simulation import ListedObjects, Simulation
 
     setup = simulation.setup
-    fresh = simulation.made(setup._replace(start=setup.start + simulation.now))
-    kinds = dict.fromkeys((*simulation.known_kinds, *api.KINDS.values()))
-    fresh.add([obj for kind in kinds for obj in simulation.cluster.objects(kind).values()], validate="ignore")
+    fresh = Simulation.from_setup(setup._replace(start=setup.start + simulation.now))
+    kinds = dict.fromkeys((*simulation.scheduler.known_kinds, *api.KINDS.values()))
+    objects = ListedObjects(obj for kind in kinds for obj in simulation.cluster.objects(kind).values())
+    fresh.add(objects, validate="ignore")
     return fresh

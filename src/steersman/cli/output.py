@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way to the terminal: everything that commands print passes through here, and foreign text leaves its tricks behind.
+"""Terminal output of all commands, with foreign text escaped.
 
-Lines are the command's own; what stands in them may be anybody's (`printable`). On a terminal they are coloured (`terminal`).
-Help texts show the summaries of commands whole: folded where they are long, never cut off.
+Lines are the command's own; their contents may be foreign (`printable`). On a terminal they are
+coloured (`terminal`). Help texts show the summaries of commands in full, wrapped if they are long.
 """
 
 from __future__ import annotations
@@ -12,26 +12,39 @@ from typing import Any
 
 import click
 
+from steersman.base import has_printable_lines, printable, printable_json, printable_lines
 from steersman.cli.terminal import coloured, has_colours, terminal_width
-from steersman.printable import has_printable_lines, printable, printable_json, printable_lines
 
 
 def say(text: str = "", *, err: bool = False) -> None:
-    """Lines of text."""
+    """Print lines of text."""
     shown = printable_lines(text)
     click.echo(coloured(shown) if has_colours(sys.stderr if err else sys.stdout) else shown, err=err)
 
 
 def say_error(text: str) -> None:
-    """One line on standard error, whatever the text."""
+    """Print one line on standard error, whatever the text contains."""
     say(f"Error: {printable(' '.join(text.split()))}", err=True)
 
 
 def say_note(text: str) -> None:
-    """Something that the reader should know, on standard error, folded as the rest is."""
-    from steersman.explain.tables import wrapped
+    """Print a note for the user on standard error, wrapped like other output."""
+    from steersman.base import wrapped
 
     say("\n".join(wrapped(f"Note: {printable(text)}", terminal_width())), err=True)
+
+
+def log_to_terminal(name: str) -> None:
+    """Write warnings and errors of the logger to standard error: an interrupted watch, a failing
+    plugin."""
+    import logging
+
+    from steersman.kube.observe import TextFormatter
+
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(TextFormatter())
+    logging.getLogger(name).addHandler(handler)
 
 
 def say_json(document: object) -> None:
@@ -42,7 +55,8 @@ def say_json(document: object) -> None:
 
 
 def say_yaml(document: Any) -> None:
-    """Other scripts are readable as they are, unless there are marks among them that would not be seen."""
+    """Print a document as YAML. Non-ASCII text is readable, except for invisible characters, which
+    are escaped."""
     text = _yaml(document, as_it_is=True)
     click.echo((text if has_printable_lines(text) else _yaml(document, as_it_is=False)).rstrip("\n"))
 
@@ -56,11 +70,11 @@ def _yaml(document: Any, *, as_it_is: bool) -> str:
 
 
 _WHOLE = 1000
-"""Longer than any first sentence: click cuts a summary that does not fit on the line."""
+"""Longer than any first sentence: click truncates a summary that does not fit on the line."""
 
 
 class SummaryGroup(click.Group):
-    """A group of commands whose help shows the first sentence of each, whole."""
+    """A group of commands whose help shows the whole first sentence of each."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         named = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of several commands, and values that need more than a string: durations, switches, lists, feature gates."""
+"""Options shared by several commands, and parsers for values: durations, switches, lists, feature
+gates."""
 
 from __future__ import annotations
 
@@ -10,35 +11,69 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from steersman.api.field_check import Validation
-    from steersman.config import Duration, FeatureGates
+    from steersman.api import Duration, Validation
+    from steersman.config import FeatureGates
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 #: The values of a command's options by name.
 Given = Mapping[str, Any]
 
 
+DEFAULT_VERSION: Final = "1.36"
+"""The version that is emulated by default; also in `steersman.config`, which is slow to import."""
+_RENDERS: Final = "steersman.render"
+
+
 def with_options(command: CommandT, options: Sequence[Callable[[CommandT], CommandT]]) -> CommandT:
-    """The command with these options, in this order."""
+    """Add these options to the command, in this order."""
     for option in reversed(options):
         command = option(command)
     return command
 
 
 def config_option(text: str) -> Callable[[CommandT], CommandT]:
-    """`--config FILE`; "" where nothing is said."""
+    """Add `--config FILE`; "" by default."""
     return click.option("--config", "config_file", default="", type=click.Path(), metavar="FILE", help=text)
 
 
 def filename_option(text: str) -> Callable[[CommandT], CommandT]:
-    """`-f PATH`, as often as one likes; `text` says what may be there."""
-    return click.option(
-        "-f", "--filename", "files", multiple=True, type=click.Path(), metavar="PATH", help=f"{text} May be repeated."
+    """Add `-f PATH`, which may be repeated; `text` describes the files. `--render` renders charts
+    and kustomizations."""
+    files = click.option(
+        "-f",
+        "--filename",
+        "files",
+        multiple=True,
+        type=click.Path(),
+        callback=_input_files,
+        metavar="PATH",
+        help=f"{text} May be repeated.",
     )
+    render = click.option(
+        "--render",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_remember_render,
+        help="Run `helm template` or `kubectl kustomize` for folders of -f that are charts or kustomizations.",
+    )
+    return lambda command: files(render(command))
+
+
+def _remember_render(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    ctx.meta[_RENDERS] = value
+
+
+def _input_files(ctx: click.Context, _: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
+    if not ctx.meta.get(_RENDERS):
+        return paths
+    from steersman.cli.rendering import rendered_files
+
+    return rendered_files(ctx, paths)
 
 
 def extenders_option(command: CommandT) -> CommandT:
-    """`--extenders`."""
+    """Add `--extenders`."""
     text = "Ask the extenders of the configuration, over HTTP and in real time. Default: they are left out."
     return click.option("--extenders", is_flag=True, help=text)(command)
 
@@ -47,24 +82,31 @@ MANIFESTS: Final = "Manifests or dumps, YAML or JSON, also .gz: a file, a direct
 
 
 def plugin_option(text: str) -> Callable[[CommandT], CommandT]:
-    """`--plugin FILE`, as often as one likes."""
+    """Add `--plugin FILE`, which may be repeated."""
     return click.option("--plugin", "plugins", multiple=True, type=click.Path(), metavar="FILE", help=text)
 
 
 def trust_option(command: CommandT) -> CommandT:
-    """`--trust-record-plugins`, of commands that make the scheduler of a record again."""
+    """Add `--trust-record-plugins`, for commands that recreate the scheduler of a record."""
     text = "Run the files with plugins that the record names. Only for records that you or your scheduler made."
     return click.option("--trust-record-plugins", "trusts_record", is_flag=True, help=text)(command)
 
 
 def gates_option(command: CommandT) -> CommandT:
-    """`--feature-gates`; see `parse_gates`."""
+    """Add `--feature-gates` and `--emulated-version`; see `parse_gates`."""
     text = "Feature gates, as kube-scheduler takes them."
-    return click.option("--feature-gates", metavar="A=true,B=false", help=text)(command)
+    gates = click.option("--feature-gates", metavar="A=true,B=false", help=text)
+    return gates(version_option(command))
+
+
+def version_option(command: CommandT) -> CommandT:
+    """Add `--emulated-version`, "" if it is not given."""
+    text = f"Decide as this version of kube-scheduler does: 1.36 or 1.37. Default: {DEFAULT_VERSION}."
+    return click.option("--emulated-version", default="", metavar="VERSION", help=text)(command)
 
 
 def seed_option(text: str) -> Callable[[CommandT], CommandT]:
-    """`--seed NUMBER`, 0 where nothing is said."""
+    """Add `--seed NUMBER`; 0 by default."""
     return click.option("--seed", type=int, default=0, show_default=True, help=text)
 
 
@@ -72,37 +114,45 @@ SEED: Final = "Decides among equally good nodes."
 
 
 def kubelet_policy_option(command: CommandT) -> CommandT:
-    """`--kubelet-policy FILE`."""
-    text = "A KubeletPolicy: how long pods start and run, which fail, and the like."
+    """Add `--kubelet-policy FILE`."""
+    text = "A KubeletPolicy or stages of KWOK: how long pods start and run, which fail, and the like."
     return click.option("--kubelet-policy", type=click.Path(), metavar="FILE", help=text)(command)
 
 
 def until_option(text: str) -> Callable[[CommandT], CommandT]:
-    """`--until DURATION`, in seconds; None where nothing is said."""
+    """Add `--until DURATION`, in seconds; None by default."""
     return click.option("--until", callback=parse_seconds, metavar="DURATION", help=text)
 
 
 def pods_to_explain_option(command: CommandT) -> CommandT:
-    """`--explain POD`, as often as one likes."""
+    """Add `--explain POD`, which may be repeated."""
     text = "Print what nodes and plugins say of the pod NAMESPACE/NAME (or NAME in default). May be repeated."
     return click.option("--explain", multiple=True, metavar="POD", help=text)(command)
 
 
 def validation_options(command: CommandT) -> CommandT:
-    """`--validate=strict|warn|ignore` and its short form `--strict`; see `chosen_validation`."""
+    """Add `--validate=strict|warn|ignore` and its short form `--strict`; see `chosen_validation`."""
     options: Sequence[Callable[[CommandT], CommandT]] = (
         click.option(
             "--validate",
             type=click.Choice(["strict", "warn", "ignore"]),
-            help="What to do about fields that a kind does not have: refuse them, tell them (the default) or be silent.",
+            help="Unknown fields are errors (strict), notes (warn, the default) or not looked for (ignore). "
+            "Values that an API server would refuse are errors, except with ignore.",
         ),
         click.option("--strict", is_flag=True, help="The same as --validate=strict."),
+        click.option("--no-validate", is_flag=True, help="Continue with objects that an API server would refuse."),
     )
     return with_options(command, options)
 
 
-def chosen_validation(validate: str | None, strict: bool) -> Validation:
-    """The validation that `--validate` and `--strict` ask for together."""
+def chosen_validation(given: Mapping[str, Any]) -> Validation:
+    """Return the validation level selected by `--validate`, `--strict` and `--no-validate`
+    together."""
+    validate, strict = given["validate"], given["strict"]
+    if given["no_validate"]:
+        if strict or validate not in (None, "warn"):
+            raise click.UsageError("--no-validate contradicts --strict and --validate.")
+        return "lenient"
     if strict and validate not in (None, "strict"):
         raise click.UsageError(f"--strict and --validate={validate} contradict each other.")
     if strict or validate == "strict":
@@ -111,20 +161,20 @@ def chosen_validation(validate: str | None, strict: bool) -> Validation:
 
 
 def switch(name: str, text: str) -> Any:
-    """A switch as Go's flags are: `--name`, `--name=true` and `--name=false`; None where nothing is said."""
+    """Add a switch like Go's flags: `--name`, `--name=true` and `--name=false`; None by default."""
     return click.option(name, type=bool, is_flag=False, flag_value="true", metavar="[true|false]", help=text)
 
 
 def parse_list(_: click.Context, __: click.Parameter, text: str) -> tuple[str, ...]:
-    """A callback: parts between commas."""
+    """Callback: split a value at commas."""
     return tuple(part for part in (piece.strip() for piece in text.split(",")) if part)
 
 
 def parse_duration(_: click.Context, __: click.Parameter, text: str | None) -> Duration | None:
-    """A callback: a duration as Go writes it; what a configuration file would take."""
+    """Callback: parse a duration in Go's format, as in configuration files."""
     if text is None:
         return None
-    from steersman.config import Duration, DurationError
+    from steersman.api import Duration, DurationError
 
     try:
         return Duration.parse(text)
@@ -133,7 +183,7 @@ def parse_duration(_: click.Context, __: click.Parameter, text: str | None) -> D
 
 
 def parse_seconds(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
-    """A callback: a duration as Go writes it, `10m` or `1h30m`, or a plain number of seconds."""
+    """Callback: parse a duration in Go's format, `10m` or `1h30m`, or a number of seconds."""
     if text is None:
         return None
     seconds = _seconds(text)
@@ -143,7 +193,7 @@ def parse_seconds(_: click.Context, __: click.Parameter, text: str | None) -> fl
 
 
 def _seconds(text: str) -> float | None:
-    from steersman.config import Duration, DurationError
+    from steersman.api import Duration, DurationError
 
     try:
         return float(text)
@@ -155,10 +205,8 @@ def _seconds(text: str) -> float | None:
         return None
 
 
-def parse_gates(text: str | None) -> FeatureGates | None:
-    """The value of `--feature-gates`; raises `InputError`."""
-    if text is None:
-        return None
+def parse_gates(text: str | None, version: str) -> FeatureGates:
+    """Return the gates of `--feature-gates` and `--emulated-version`. Raises `InputError`."""
     from steersman.config import FeatureGates
 
-    return FeatureGates.parse(text)
+    return FeatureGates.parse(text or "", version)

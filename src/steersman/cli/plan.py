@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`steersman plan …`: questions about a cluster, answered without touching it. A command per question of `steersman.plan`."""
+"""`steersman plan …`: read-only questions about a cluster. One command per question of
+`steersman.plan`."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from steersman.cli.output import SummaryGroup
-from steersman.cli.parameters import chosen_validation
+from steersman.base import InputError
+from steersman.cli.exit_codes import ExitCode
+from steersman.cli.output import SummaryGroup, say_error
+from steersman.cli.parameters import Given, chosen_validation
 from steersman.cli.plan_compare import compare
 from steersman.cli.plan_inputs import example_of, load_simulation, plan_options, planned, sources_of, stdin_of
 from steersman.cli.plan_output import Explainer, conclude, write_manifests
 from steersman.cli.progress import working
 from steersman.cli.report_file import writable_file
-from steersman.errors import InputError
 
 if TYPE_CHECKING:
     from steersman import api
+    from steersman.plan import PlanAnswer
 
 
 @click.group(cls=SummaryGroup, subcommand_metavar="QUESTION [ARGS]...")
@@ -51,10 +56,11 @@ def capacity(pods: tuple[str, ...], preemption: bool, at_least: int, **given: An
     """How many more of these pods fit, what limits it and where.
 
     Pods of the cluster that wait are placed first. Then the pods come one after the other, those of a mix in turn by weight,
-    until one does not fit: exactly as many as `steersman simulate` places.
+    until one does not fit: exactly as many as `steersman simulate` places. Nodes with a NoExecute taint that would evict the
+    pods after their tolerationSeconds do not count.
     """
     from steersman import plan as questions
-    from steersman.plan.pod_templates import load_pods, parse_weight
+    from steersman.plan import load_pods, parse_weight
 
     templates = [load_pods(*parse_weight(pod)) for pod in pods]
     explainer = Explainer(given["explain"])
@@ -74,8 +80,17 @@ def capacity(pods: tuple[str, ...], preemption: bool, at_least: int, **given: An
 @click.option(
     "--one-by-one", is_flag=True, help="A rolling replacement: drain a node, put a new one in its place, go on."
 )
+@click.option(
+    "--at-a-time",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="With --one-by-one: replace N nodes together.",
+)
+@click.option("--keep-going", is_flag=True, help="With --one-by-one: go on after a node that cannot be emptied.")
 @plan_options
-def drain(nodes: tuple[str, ...], one_by_one: bool, **given: Any) -> None:
+def drain(nodes: tuple[str, ...], one_by_one: bool, at_a_time: int, keep_going: bool, **given: Any) -> None:
     """Where pods go if nodes are drained, and what stands in the way.
 
     Nodes are names, label selectors and pool/NAME. Pods are evicted as `kubectl drain` does, in as many rounds as budgets make
@@ -83,10 +98,10 @@ def drain(nodes: tuple[str, ...], one_by_one: bool, **given: Any) -> None:
     """
     from steersman import plan as questions
 
-    explainer = Explainer(given["explain"])
-    with planned(given) as simulation, working("draining a copy"):
-        answer = questions.drain(simulation, nodes, one_by_one=one_by_one, on_end=explainer)
-    conclude(answer, given, explainer.explanations)
+    if keep_going and not one_by_one and at_a_time == 1:
+        raise click.UsageError("--keep-going is for --one-by-one and --at-a-time.")
+    steps = {"one_by_one": one_by_one, "at_a_time": at_a_time, "keep_going": keep_going}
+    _ask(given, "draining a copy", questions.drain, nodes, **steps)
 
 
 @plan.command()
@@ -100,10 +115,7 @@ def lose(nodes: tuple[str, ...], **given: Any) -> None:
     """
     from steersman import plan as questions
 
-    explainer = Explainer(given["explain"])
-    with planned(given) as simulation, working("losing nodes of a copy"):
-        answer = questions.lose(simulation, nodes, on_end=explainer)
-    conclude(answer, given, explainer.explanations)
+    _ask(given, "losing nodes of a copy", questions.lose, nodes)
 
 
 @plan.command()
@@ -119,10 +131,7 @@ def taint(arguments: tuple[str, ...], **given: Any) -> None:
 
     nodes = [argument for argument in arguments if ":" not in argument]
     taints = [argument for argument in arguments if ":" in argument]
-    explainer = Explainer(given["explain"])
-    with planned(given) as simulation, working("tainting nodes of a copy"):
-        answer = questions.taint(simulation, nodes, taints, on_end=explainer)
-    conclude(answer, given, explainer.explanations)
+    _ask(given, "tainting nodes of a copy", questions.taint, nodes, taints)
 
 
 @plan.command()
@@ -134,8 +143,16 @@ def taint(arguments: tuple[str, ...], **given: Any) -> None:
     metavar="POD",
     help="Make this pending pod fit, and empty no nodes. May be repeated.",
 )
+@click.option(
+    "--tries",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Failed attempts, at most, to empty nodes, and for each pending pod. Nodes without pods need none.",
+)
 @plan_options
-def compact(budget: int, pods: tuple[str, ...], **given: Any) -> None:
+def compact(budget: int, pods: tuple[str, ...], tries: int, **given: Any) -> None:
     """Which moves, in an order that budgets allow, make pending pods fit or empty nodes.
 
     A move is an eviction: the pod's controller makes another one, which the scheduler places. Every move is tried on a copy,
@@ -143,10 +160,7 @@ def compact(budget: int, pods: tuple[str, ...], **given: Any) -> None:
     """
     from steersman import plan as questions
 
-    explainer = Explainer(given["explain"])
-    with planned(given) as simulation, working("trying moves on copies"):
-        answer = questions.compact(simulation, budget=budget, pods=pods or None, on_end=explainer)
-    conclude(answer, given, explainer.explanations)
+    _ask(given, "trying moves on copies", questions.compact, budget=budget, pods=pods or None, tries=tries)
 
 
 @plan.command()
@@ -167,14 +181,28 @@ def compact(budget: int, pods: tuple[str, ...], **given: Any) -> None:
     show_default=True,
     help="Of several rows of a container; 100: the greatest.",
 )
+@click.option(
+    "--pod-percentile",
+    type=float,
+    default=100.0,
+    show_default=True,
+    help="Of the pods of a workload, which all get the same requests; 100: what the greatest one needs.",
+)
 @click.option("--headroom", type=float, default=0.0, show_default=True, metavar="PERCENT", help="Ask for so much more.")
 @click.option("--reschedule", is_flag=True, help="Place every pod anew, those that are on nodes too.")
 @plan_options
 def requests(
-    usage_file: str, columns: tuple[str, ...], percentile: float, headroom: float, reschedule: bool, **given: Any
+    usage_file: str,
+    columns: tuple[str, ...],
+    percentile: float,
+    pod_percentile: float,
+    headroom: float,
+    reschedule: bool,
+    **given: Any,
 ) -> None:
-    """What changes if pods asked for what they use.
+    """Which requests to write down so that pods ask for what they use, and what changes with them.
 
+    All pods of a workload get the same values, since it has one template.
     The file has a row per container of a pod (namespace, pod, container, cpu, memory) or of a workload, as krr writes it.
     Amounts are quantities, or plain numbers: cores and bytes. Pods that the file leaves out are named.
     """
@@ -189,9 +217,10 @@ def requests(
             usage,
             load=lambda objects: load_simulation(given, example, objects),
             headroom=headroom,
+            pod_percentile=pod_percentile,
             reschedule=reschedule,
             stdin=stdin_of(given),
-            validate=chosen_validation(given["validate"], given["strict"]),
+            validate=chosen_validation(given),
             on_end=explainer,
         )
     conclude(answer, given, explainer.explanations)
@@ -213,7 +242,8 @@ def requests(
     "--time-limit",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="End the search after so long; the answer then depends on the machine.",
+    help="End the search this long after the command began, with the best plan so far. The answer then depends on the machine. "
+    "A first plan is always verified.",
 )
 @click.option(
     "--nodes-file",
@@ -232,26 +262,46 @@ def nodes(
     proven by an integer program: no plan costs less. The bound needs pip install 'steersman[plan]'.
     """
     from steersman import plan as questions
+    from steersman.plan import NoPlanInTime
 
-    explainer = Explainer(given["explain"])
+    explainer, began = Explainer(given["explain"]), time.monotonic()
     new: list[api.Node] = []
-    with planned(given) as simulation, working("searching for nodes"):
-        answer = questions.nodes(
-            simulation,
-            pools_file,
-            remove=remove,
-            trials=trials,
-            time_limit=time_limit,
-            on_end=explainer,
-            on_nodes=new.extend,
-        )
+    with planned(given) as simulation, working("searching for nodes") as show:
+
+        def show_progress(share: float, cost: float | None) -> None:
+            best = "" if cost is None else f", best so far {cost:g} per hour"
+            show(f"{share:.0%} of the trials{best}")
+
+        loaded = time.monotonic() - began
+        try:
+            answer = questions.nodes(
+                simulation,
+                pools_file,
+                remove=remove,
+                trials=trials,
+                time_limit=None if time_limit is None else time_limit - loaded,
+                on_end=explainer,
+                on_nodes=new.extend,
+                on_progress=show_progress,
+            )
+        except NoPlanInTime as error:
+            say_error(f"loading took {loaded:.1f} s of the {time_limit:g} s of --time-limit: {error}")
+            click.get_current_context().exit(ExitCode.NO)
     if nodes_file is not None:
         write_manifests(new, nodes_file)
+    conclude(answer, given, explainer.explanations, interrupted=answer.is_interrupted)
+
+
+def _ask(given: Given, doing: str, question: Callable[..., PlanAnswer], *arguments: Any, **options: Any) -> None:
+    """Ask the question about the cluster that the options name, and print the answer."""
+    explainer = Explainer(given["explain"])
+    with planned(given) as simulation, working(doing):
+        answer = question(simulation, *arguments, on_end=explainer, **options)
     conclude(answer, given, explainer.explanations)
 
 
 def _titles(columns: tuple[str, ...]) -> dict[str, str]:
-    from steersman.plan.usage import COLUMNS
+    from steersman.plan import COLUMNS
 
     pairs = [text.partition("=") for text in columns]
     for (what, equals, title), text in zip(pairs, columns, strict=True):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`steersman plan compare`: which options make a configuration, and how they are read."""
+"""`steersman plan compare`: the options that define a configuration, and their parsing."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from steersman.base import InputError
 from steersman.cli.examples import ExampleFiles
 from steersman.cli.parameters import Given, chosen_validation, parse_gates
 from steersman.cli.plan_inputs import example_of, plan_options_without_config, sources_of, stdin_of
 from steersman.cli.plan_output import conclude
 from steersman.cli.progress import working
-from steersman.errors import InputError
 
 if TYPE_CHECKING:
+    from steersman.config import FeatureGates
     from steersman.plan import Variant
 
 DEFAULT: Final = "default"
@@ -67,7 +68,7 @@ def compare(
             kubelets=given["kubelet_policy"],
             workers=workers,
             stdin=stdin_of(given),
-            validate=chosen_validation(given["validate"], given["strict"]),
+            validate=chosen_validation(given),
             on_done=lambda done: show(f"{done} of {total} runs"),
         )
     conclude(answer, given)
@@ -89,7 +90,7 @@ def _variants(
             name,
             None if file == DEFAULT else file,
             (*common, *(path for owner, path in own_plugins if owner == name)),
-            _gates(given["feature_gates"], own_gates.get(name)),
+            _gates(given["feature_gates"], own_gates.get(name), given["emulated_version"]),
             given["extenders"],
         )
         for name, file in files.items()
@@ -97,7 +98,7 @@ def _variants(
 
 
 def _named(text: str) -> tuple[str, str]:
-    """`packed=most.yaml` → packed, most.yaml; without a name it is that of the file."""
+    """Split `packed=most.yaml` into name and file; the name defaults to that of the file."""
     name, equals, file = text.partition("=")
     return (name, file) if equals and not Path(text).exists() else (Path(text).stem, text)
 
@@ -110,7 +111,5 @@ def _of(option: str, text: str, names: dict[str, str]) -> tuple[str, str]:
     return name, value
 
 
-def _gates(common: str | None, own: str | None) -> dict[str, bool]:
-    texts = [text for text in (common, own) if text]
-    parsed = parse_gates(",".join(texts)) if texts else None
-    return {} if parsed is None else parsed.changed()
+def _gates(common: str | None, own: str | None, version: str) -> FeatureGates:
+    return parse_gates(",".join(text for text in (common, own) if text), version)

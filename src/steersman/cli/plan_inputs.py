@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The input of every `steersman plan …` command: files or a live cluster, which is only read, and what the scheduler is like.
+"""The input of every `steersman plan …` command: files or a live cluster, which is only read, and
+the scheduler's configuration.
 
-`plan_options` adds the options to a command, which hands their values to `planned`: a context with the simulation.
+`plan_options` adds the options to a command, which passes their values to `planned`, a context
+manager with the simulation.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from steersman.cli.examples import ExampleFiles, example_option, files_of
-from steersman.cli.live_cluster import asked, is_run_by_kubectl
+from steersman.cli.live_cluster import is_run_by_kubectl, run_on_cluster
 from steersman.cli.parameters import (
     MANIFESTS,
     SEED,
@@ -36,9 +38,8 @@ from steersman.cli.progress import working
 from steersman.cli.report_file import report_option
 
 if TYPE_CHECKING:
-    from steersman import api
-    from steersman.client import ChosenCluster, Transport
-    from steersman.sim import Simulation
+    from steersman.kube.client import ChosenCluster, Transport
+    from steersman.simulation import ListedObjects, Simulation
 
 CONFIG: Final = "A KubeSchedulerConfiguration (v1)."
 scheduler_config_option = click.option("--config", "config_file", type=click.Path(), metavar="FILE", help=CONFIG)
@@ -56,7 +57,7 @@ _LIVE: Final = (
 
 
 def live_options(command: CommandT) -> CommandT:
-    """The options of a command that can read a live cluster instead of files."""
+    """Add the options of a command that can read a live cluster instead of files."""
     return with_options(command, _LIVE)
 
 
@@ -85,18 +86,18 @@ _OUTPUTS: Final = (
 
 
 def plan_options(command: CommandT) -> CommandT:
-    """The options of a command that asks about one cluster and one configuration."""
+    """Add the options of a command about one cluster and one configuration."""
     return with_options(command, (*_INPUTS, scheduler_config_option, *_OUTPUTS, pods_to_explain_option))
 
 
 def plan_options_without_config(command: CommandT) -> CommandT:
-    """The options of a command that has several configurations, and explains no pod of any of them."""
+    """Add the options of a command that compares several configurations and explains no pods."""
     return with_options(command, (*_INPUTS, *_OUTPUTS))
 
 
 @contextmanager
 def planned(given: Given) -> Iterator[Simulation]:
-    """The simulation of the cluster that the options name."""
+    """Yield the simulation of the cluster selected by the options."""
     example = example_of(given)
     with working("loading"):
         loaded = load_simulation(given, example, sources_of(given, example))
@@ -109,17 +110,17 @@ def example_of(given: Given) -> ExampleFiles:
 
 
 def load_simulation(given: Given, example: ExampleFiles, sources: Sequence[Any]) -> Simulation:
-    """A simulation of these paths and objects, with the scheduler that the options name."""
-    from steersman.sim import Simulation
+    """Return a simulation of these paths and objects, with the scheduler selected by the options."""
+    from steersman.simulation import Simulation
 
     return Simulation.load(
         *sources,
         config=given["config_file"] or example.configuration,
         seed=given["seed"],
         plugins=(*example.plugins, *given["plugins"]),
-        gates=parse_gates(given["feature_gates"]),
+        gates=parse_gates(given["feature_gates"], given["emulated_version"]),
         stdin=stdin_of(given),
-        validate=chosen_validation(given["validate"], given["strict"]),
+        validate=chosen_validation(given),
         controllers=given.get("controllers", True),
         kubelets=given["kubelet_policy"],
         extenders=given["extenders"],
@@ -127,27 +128,29 @@ def load_simulation(given: Given, example: ExampleFiles, sources: Sequence[Any])
 
 
 def stdin_of(given: Given) -> BinaryIO | None:
-    """Standard input, if it is among the files."""
+    """Return standard input if it is among the files."""
     return sys.stdin.buffer if "-" in given["files"] else None
 
 
 def sources_of(given: Given, example: ExampleFiles) -> list[Any]:
-    """Paths and objects of the cluster; of a live one what was read from it."""
+    """Return the paths and objects of the cluster; for a live one, the objects read from it."""
     has_files = bool(given["files"] or given["example"])
     is_live = bool(given["kubeconfig"] or given["context"]) or (is_run_by_kubectl() and not has_files)
     if not (has_files or is_live):
         raise click.UsageError("Missing option '-f' / '--filename', '--example' or '--kubeconfig'.")
     live = read_cluster(given["kubeconfig"], given["context"]) if is_live else []
-    return [*live, *example.manifests, *given["files"]]
+    return [live, *example.manifests, *given["files"]]
 
 
-def read_cluster(kubeconfig: str, context: str) -> list[api.Object]:
-    """Everything of a live cluster that scheduling and controllers look at, listed once."""
-    from steersman.client import ClusterChoice, Timing
-    from steersman.live import PLANNED_KINDS, read
+def read_cluster(kubeconfig: str, context: str) -> ListedObjects:
+    """List everything of a live cluster that scheduling and controllers use."""
+    from steersman.base import Timing
+    from steersman.explain.live import PLANNED_KINDS, read
+    from steersman.kube.client import ClusterChoice
+    from steersman.simulation import ListedObjects
 
-    async def question(transport: Transport, cluster: ChosenCluster) -> list[api.Object]:
+    async def question(transport: Transport, cluster: ChosenCluster) -> ListedObjects:
         found = await read(transport, Timing(), cluster.connection.server, PLANNED_KINDS)
-        return [*found.objects, *found.pods.values()]
+        return ListedObjects([*found.objects, *found.pods.values()])
 
-    return asked(ClusterChoice(kubeconfig, context, ""), question)
+    return run_on_cluster(ClusterChoice(kubeconfig, context, ""), question)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How `steersman plan …` prints answers: tables for people, JSON, YAML and CSV for programs; and the exit code.
+"""Output of `steersman plan …`: tables, JSON, YAML and CSV; and the exit code.
 
-The tables of a terminal are those of the report, cut where they are long.
+The tables on a terminal are those of the report, truncated if they are long.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from steersman.cli.explain import MOST_NODES, answer_texts
+from steersman.cli.exit_codes import ExitCode
+from steersman.cli.explain import MAX_NODES, answer_texts
 from steersman.cli.output import say, say_json, say_note, say_yaml
 from steersman.cli.parameters import Given
 from steersman.cli.report_file import command_line, write_report
@@ -22,32 +23,32 @@ from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
     from steersman import api
+    from steersman.base.report import Cell, Column, Table
+    from steersman.explain import PodExplanation
     from steersman.plan import PlanAnswer
-    from steersman.report import Cell, Column, Table
-    from steersman.sim import Simulation
-    from steersman.why import PodExplanation
+    from steersman.simulation import Simulation
 
-NO: Final = 1
-"""Exit code of an answer that is a no."""
-MOST_TABLE_ROWS: Final = 20
-"""A longer table is cut; JSON, YAML and CSV have all."""
+MAX_TABLE_ROWS: Final = 20
+"""Maximum number of rows printed in a table; JSON, YAML and CSV contain all."""
 
 
 class Explainer:
-    """Explains the pods that `--explain` names, while the simulation that knows them is there."""
+    """Explains the pods named by `--explain`, while their simulation exists."""
 
     def __init__(self, pods: Sequence[str]) -> None:
         self._pods = pods
         self.explanations: list[PodExplanation] = []
 
     def __call__(self, simulation: Simulation) -> None:
-        from steersman.why import explain_pod
+        from steersman.explain import explain_pod
 
         self.explanations += [explain_pod(simulation, pod) for pod in self._pods]
 
 
-def conclude(answer: PlanAnswer, given: Given, explanations: Sequence[PodExplanation] = ()) -> None:
-    """Prints the answer in the form that was asked for, and ends the command: with 0 for a yes, with 1 for a no."""
+def conclude(
+    answer: PlanAnswer, given: Given, explanations: Sequence[PodExplanation] = (), *, interrupted: bool = False
+) -> None:
+    """Print the answer in the requested format and end the command: with 0 for a yes, 1 for a no, 130 after Ctrl-C."""
     for note in answer.notes:
         say_note(note)
     if given["report_file"]:
@@ -62,15 +63,17 @@ def conclude(answer: PlanAnswer, given: Given, explanations: Sequence[PodExplana
         if explanations:
             document["explanations"] = [explanation.to_dict() for explanation in explanations]
         say_json(document) if output == "json" else say_yaml(document)
-    click.get_current_context().exit(0 if answer.is_met else NO)
+    click.get_current_context().exit(
+        ExitCode.INTERRUPTED if interrupted else ExitCode.YES if answer.is_met else ExitCode.NO
+    )
 
 
 def write_manifests(objects: Sequence[api.Object], path: str) -> None:
-    """The objects as YAML, for `steersman simulate -f`."""
+    """Write the objects as YAML, for `steersman simulate -f`."""
     import yaml
 
     from steersman.api import codec
-    from steersman.errors import InputError
+    from steersman.base import InputError
 
     try:
         with Path(path).open("w", encoding="utf-8") as file:
@@ -80,8 +83,8 @@ def write_manifests(objects: Sequence[api.Object], path: str) -> None:
 
 
 def _lines(answer: PlanAnswer, explanations: Sequence[PodExplanation], width: int | None) -> Iterator[str]:
-    from steersman.explain.tables import wrapped
-    from steersman.report import Table, Text
+    from steersman.base import wrapped
+    from steersman.base.report import Table, Text
 
     for section in answer.sections():
         if isinstance(section, Table) and section.rows:
@@ -91,17 +94,17 @@ def _lines(answer: PlanAnswer, explanations: Sequence[PodExplanation], width: in
             for line in section.text.splitlines():
                 yield from wrapped(line, width)
             yield ""
-    for text in answer_texts(explanations, MOST_NODES, width, answer.notes):
+    for text in answer_texts(explanations, MAX_NODES, width, answer.notes):
         yield text
         yield ""
     yield from wrapped(answer.sentence(), width)
 
 
 def _table(table: Table, width: int | None) -> Iterator[str]:
-    from steersman.explain.tables import aligned
+    from steersman.base import aligned
 
     header = [_title(column).upper() for column in table.columns]
-    shown = [[_cell(cell) for cell in row] for row in table.rows[:MOST_TABLE_ROWS]]
+    shown = [[_cell(cell) for cell in row] for row in table.rows[:MAX_TABLE_ROWS]]
     yield from aligned([header, *shown], None, width)
     left = len(table.rows) - len(shown)
     if left:

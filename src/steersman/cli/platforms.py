@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where commands run. Most need nothing but Python; those that handle signals, or measure the process, need Unix."""
+"""Platform requirements: commands that handle signals, or measure the process, need Unix."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ NEEDS_UNIX: Final = "steersman {} needs Linux or macOS; simulate, explain, docto
 
 
 def require_unix(command: str) -> None:
-    """Ends the command with one line where the operating system cannot run it."""
+    """End the command with one line if the operating system does not support it."""
     if not IS_UNIX:
         raise click.UsageError(NEEDS_UNIX.format(command))

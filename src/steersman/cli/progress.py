@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of work that takes its time, as terminals show it: a bar, or what is being done, and in the end how long it took."""
+"""Progress on terminals: a bar, or the current activity, and the duration at the end."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ from contextlib import contextmanager
 from threading import Lock, Timer
 from typing import TYPE_CHECKING, Final
 
+from steersman.base import printable
 from steersman.cli.output import say
-from steersman.printable import printable
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-    from rich.progress import TaskID
+    from rich.progress import Progress as Bar, TaskID
     from rich.status import Status
     from rich.text import Text
 
-    from steersman.sim import Progress
+    from steersman.simulation import Progress
 
 _AFTER_SECONDS: Final = 0.7
-"""A run that is shorter gets no bar."""
+"""Shorter runs show no bar."""
 _WORTH_TELLING: Final = 1.0
-"""In seconds."""
+"""Shorter durations, in seconds, are not printed."""
 
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[Progress], None] | None]:
-    """A function that shows how far a run has got; None where nobody would see it."""
+    """Yield a function that shows the progress of a run; None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -42,7 +41,8 @@ def progress_bar() -> Iterator[Callable[[Progress], None] | None]:
 
 @contextmanager
 def working(text: str) -> Iterator[Callable[[str], None]]:
-    """Shows what is being done, once it has taken a while; the function adds how far it has got."""
+    """Show the current activity and its duration on a terminal, after a delay; the yielded function
+    adds details."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -59,7 +59,8 @@ def working(text: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def timed(is_wanted: Callable[[], bool] = lambda: True) -> Iterator[None]:
-    """Says on a terminal how long a command took, if that was more than a second, and is wanted when it ends."""
+    """Print on a terminal how long a command took, if that was more than a second and `is_wanted`
+    at its end."""
     began = time.monotonic()
     try:
         yield
@@ -70,38 +71,37 @@ def timed(is_wanted: Callable[[], bool] = lambda: True) -> Iterator[None]:
 
 
 class _LateStatus:
-    """A line that changes; started by a timer, in whose thread nothing else happens."""
+    """A line with the elapsed time and changing text, updated by a thread of its own."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self._text = self._shown = text
+        self._began = time.monotonic()
         self._status: Status | None = None
         self._lock = Lock()
         self._is_over = False
+
+    def __rich__(self) -> Text:
+        """Return the line without markup or terminal commands: it may contain an address from a file."""
+        from rich.text import Text
+
+        return Text(printable(f"{self._shown} ({time.monotonic() - self._began:.0f} s)"))
 
     def start(self) -> None:
         from rich.console import Console
 
         with self._lock:
             if not self._is_over:
-                self._status = Console(stderr=True).status(_plain(self._text), refresh_per_second=4)
+                self._status = Console(stderr=True).status(self, refresh_per_second=4)
                 self._status.start()
 
     def show(self, how_far: str) -> None:
-        if self._status is not None:
-            self._status.update(_plain(f"{self._text}: {how_far}"))
+        self._shown = f"{self._text}: {how_far}"
 
     def stop(self) -> None:
         with self._lock:
             self._is_over = True
             if self._status is not None:
                 self._status.stop()
-
-
-def _plain(text: str) -> Text:
-    """Text in which rich sees no markup, and a terminal no commands: it may hold an address of somebody's."""
-    from rich.text import Text
-
-    return Text(printable(text))
 
 
 class _LateBar:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from steersman.cli.exit_codes import ExitCode
 from steersman.cli.moments import seconds_of_record
 from steersman.cli.output import say, say_json, say_note
 from steersman.cli.parameters import plugin_option, trust_option
@@ -18,16 +19,11 @@ from steersman.cli.progress import working
 from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
-    from steersman.record import DecisionDifference, History, Replay
-    from steersman.record.frames import DecisionBody
-    from steersman.sim import Simulation
+    from steersman.record import DecisionBody, DecisionDifference, History, Replay
+    from steersman.simulation import Simulation
 
-DIFFERS: Final = 1
-"""Exit code of a replay that decided something else."""
-NOT_COMPARED: Final = 2
-"""Exit code of a replay that could compare none of the recorded decisions."""
-MOST_DIFFERENCES: Final = 50
-"""So many are printed in a table; JSON has all."""
+MAX_DIFFERENCES: Final = 50
+"""Maximum number of differences printed in a table; JSON contains all."""
 
 output_option = click.option(
     "-o",
@@ -40,7 +36,7 @@ output_option = click.option(
 
 
 def recording(simulation: Simulation, directory: str | None) -> AbstractContextManager[object]:
-    """Records the simulation while the context lasts, if there is a directory."""
+    """Record the simulation while the context is open, if a directory is given."""
     if directory is None:
         return nullcontext()
     from steersman.record import record_simulation
@@ -102,9 +98,9 @@ def replay(
     else:
         say("\n".join(_replay_lines(found, terminal_width())))
     if not found.is_same:
-        click.get_current_context().exit(DIFFERS)
+        click.get_current_context().exit(ExitCode.NO)
     if found.not_compared and found.not_compared == found.recorded:
-        click.get_current_context().exit(NOT_COMPARED)
+        click.get_current_context().exit(ExitCode.BAD_INPUT)
 
 
 @click.command()
@@ -130,8 +126,7 @@ def history(
     With --parquet all decisions of the record are written to a file, a row for each, for pandas, DuckDB and the like; that
     needs the extra `steersman[frames]`.
     """
-    from steersman.record import decision_table
-    from steersman.record import history as history_of
+    from steersman.record import decision_table, history as history_of
 
     if parquet is not None:
         if name is not None or since is not None or until is not None:
@@ -153,7 +148,7 @@ def history(
 def _print_scenario(directory: str, pod: str, attempt: int | None) -> None:
     import msgspec
 
-    from steersman.record import extract
+    from steersman.testing.conformance import extract
 
     extracted = extract(directory, pod, attempt)
     for note in extracted.notes:
@@ -162,10 +157,10 @@ def _print_scenario(directory: str, pod: str, attempt: int | None) -> None:
 
 
 def _replay_lines(found: Replay, width: int | None) -> Iterator[str]:
-    from steersman.explain.tables import aligned, wrapped
+    from steersman.base import aligned, wrapped
 
     if found.differences:
-        shown = found.differences[:MOST_DIFFERENCES]
+        shown = found.differences[:MAX_DIFFERENCES]
         header = ("TIME", "POD", "DIFFERS", "RECORDED", "NOW")
         yield from aligned([header, *(_difference_row(one, found) for one in shown)], width=width)
         if len(shown) < len(found.differences):
@@ -179,12 +174,13 @@ def _replay_lines(found: Replay, width: int | None) -> Iterator[str]:
 
 
 def _time_text(found: Replay | History, at: float) -> str:
-    """A time of a record: of a simulation since its start, of a live cluster as a clock shows it."""
-    from steersman.cli.simulation_report import time_text
+    """Return a time of a record: of a simulation since its start, of a live cluster as wall-clock
+    time."""
+    from steersman.base import duration_text
 
     if found.host != "simulate":
         return datetime.fromtimestamp(at, UTC).strftime("%m-%d %H:%M:%S")
-    return time_text(round(at - found.start, 6))
+    return duration_text(round(at - found.start, 6), 6)
 
 
 def _difference_row(difference: DecisionDifference, found: Replay) -> tuple[str, ...]:
@@ -196,7 +192,7 @@ def _difference_row(difference: DecisionDifference, found: Replay) -> tuple[str,
 
 
 def _decision_text(decision: DecisionBody | None, differs: str) -> str:
-    """A decision in a cell of the table of differences: the part of it that `differs` names."""
+    """Return a decision for a cell of the table of differences: the part named by `differs`."""
     if decision is None:
         return "-"
     shown = {
@@ -213,7 +209,7 @@ def _decision_text(decision: DecisionBody | None, differs: str) -> str:
 
 
 def _history_lines(found: History, width: int | None) -> Iterator[str]:
-    from steersman.explain.tables import aligned
+    from steersman.base import aligned
 
     is_node = found.subject.startswith("node/")
     yield found.subject

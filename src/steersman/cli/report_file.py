@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`--report FILE`: the answer of a command as one HTML file that people can show to others."""
+"""`--report FILE`: the result of a command as one HTML file."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from steersman.base import InputError
 from steersman.cli.output import say
 from steersman.cli.parameters import CommandT
-from steersman.errors import InputError
 
 if TYPE_CHECKING:
-    from steersman.report import Report
+    from steersman.base.report import Report
 
 
 def report_option(command: CommandT) -> CommandT:
-    """`--report FILE` as the parameter `report_file`; None where nothing is said."""
+    """Add `--report FILE` as the parameter `report_file`; None by default."""
     option: Callable[[CommandT], CommandT] = click.option(
         "--report",
         "report_file",
@@ -34,7 +34,7 @@ def report_option(command: CommandT) -> CommandT:
 
 
 def interactive_option(command: CommandT) -> CommandT:
-    """`--interactive`, which is known before `--report` is looked at."""
+    """Add `--interactive`, which is parsed before `--report`."""
     option: Callable[[CommandT], CommandT] = click.option(
         "--interactive",
         is_flag=True,
@@ -45,16 +45,16 @@ def interactive_option(command: CommandT) -> CommandT:
 
 
 def _check(context: click.Context, option: click.Parameter, path: str | None) -> str | None:
-    """A callback: what would be in the way of a report is said before an hour of simulation."""
+    """Callback: check the requirements of a report before a long simulation."""
     if path is not None and not context.params.get("interactive"):
-        from steersman.report.plotly_library import plotly_library
+        from steersman.base.report import load_plotly_library
 
-        plotly_library()
+        load_plotly_library()
     return writable_file(context, option, path)
 
 
 def writable_file(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
-    """A callback of options that name a file to be written in the end: refuses at once one that cannot be written."""
+    """Callback of options for an output file: fail immediately if it cannot be written."""
     if path is not None:
         file = Path(path)
         if not file.parent.is_dir():
@@ -67,19 +67,21 @@ def writable_file(_: click.Context, __: click.Parameter, path: str | None) -> st
 
 
 def command_line() -> str:
-    """The command that is running, as one would type it again."""
+    """Return the current command line, quoted for a shell."""
     return shlex.join(["steersman", *sys.argv[1:]])
 
 
 def write_report(report: Report, path: str) -> None:
-    """Renders the report and says where it is, on standard error. Raises `InputError` for a file that cannot be written."""
-    from steersman.report import render_html
+    """Render the report and print its path on standard error. Raises `InputError` if the file
+    cannot be written."""
+    from steersman.base.report import render_html
 
     write_page(render_html(report), path)
 
 
 def write_page(page: str, path: str) -> None:
-    """Says where the page is, on standard error. Raises `InputError` for a file that cannot be written."""
+    """Write the page and print its path on standard error. Raises `InputError` if the file cannot
+    be written."""
     try:
         Path(path).write_text(page, encoding="utf-8")
     except OSError as error:

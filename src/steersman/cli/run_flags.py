@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The flags of `steersman run` about scheduling: configuration, cluster, lease, logs. Spelt as kube-scheduler spells them.
+"""The flags of `steersman run` about scheduling: configuration, cluster, lease, logs. Spelled as in
+kube-scheduler.
 
-`scheduling_flags` declares them; the other functions make of the given values what `steersman.app` understands.
+`scheduling_flags` declares them; the other functions convert their values for `steersman.run.app`.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from steersman.cli.parameters import (
     parse_seconds,
     plugin_option,
     switch,
+    version_option,
     with_options,
 )
 
 if TYPE_CHECKING:
-    from steersman.app import ClientFlags, DebuggingFlags, ElectionFlags, RecordOptions
+    from steersman.run.app import ClientFlags, DebuggingFlags, ElectionFlags, RecordOptions
 
 SMALLEST_RECORD: Final = 1 << 20
 
@@ -32,7 +34,7 @@ def scheduling_flags(command: CommandT) -> CommandT:
 
 
 def election_flags(given: Given) -> ElectionFlags:
-    from steersman.app import ElectionFlags
+    from steersman.run.app import ElectionFlags
 
     return ElectionFlags(
         given["leader_elect"],
@@ -45,20 +47,20 @@ def election_flags(given: Given) -> ElectionFlags:
 
 
 def client_flags(given: Given) -> ClientFlags:
-    from steersman.app import ClientFlags
+    from steersman.run.app import ClientFlags
 
     return ClientFlags(given["kube_api_qps"], given["kube_api_burst"], given["kube_api_content_type"])
 
 
 def debugging_flags(given: Given) -> DebuggingFlags:
-    from steersman.app import DebuggingFlags
+    from steersman.run.app import DebuggingFlags
 
     return DebuggingFlags(given["profiling"], given["contention_profiling"])
 
 
 def record_options(given: Given) -> RecordOptions | None:
-    """None: nothing is recorded."""
-    from steersman.app import RecordOptions
+    """Return the options of the record, or None if nothing is recorded."""
+    from steersman.run.app import RecordOptions
 
     if given["record"] is None:
         return None
@@ -66,8 +68,8 @@ def record_options(given: Given) -> RecordOptions | None:
 
 
 def flag_values(context: click.Context) -> dict[str, str]:
-    """The command line as `/flagz` shows it: every flag that can be set, with its value as Go's flags write it. "" stands where
-    nothing was said and the configuration decides."""
+    """Return the command line as shown by `/flagz`: every flag with its value in Go's format; ""
+    for flags that were not given and are set by the configuration."""
     return {
         max(option.opts, key=len).lstrip("-"): _flag_text(option, context.params[option.name])
         for option in context.command.params
@@ -76,7 +78,7 @@ def flag_values(context: click.Context) -> dict[str, str]:
 
 
 def _flag_text(option: click.Parameter, value: object) -> str:
-    from steersman.redaction import hide_passwords
+    from steersman.base import hide_passwords
 
     if value is None:
         return ""
@@ -89,7 +91,7 @@ def _flag_text(option: click.Parameter, value: object) -> str:
 
 
 def _verbosity(_: click.Context, __: click.Parameter, text: str) -> int:
-    """`-v=2` and `-v 2` mean the same, as everywhere in Kubernetes."""
+    """Callback: parse `-v=2` and `-v 2`, as usual in Kubernetes."""
     number = text.removeprefix("=")
     if not number.isdecimal() or len(number) > 9:
         raise click.BadParameter(f"{text!r} is not a number")
@@ -98,7 +100,7 @@ def _verbosity(_: click.Context, __: click.Parameter, text: str) -> int:
 
 def _bytes(_: click.Context, __: click.Parameter, text: str) -> int:
     from steersman.api import quantity
-    from steersman.errors import InputError
+    from steersman.base import InputError
 
     try:
         size = quantity.value(quantity.parse(text))
@@ -123,6 +125,7 @@ _CONFIGURATION = (
         help="Write the configuration in force, and exit.",
     ),
     click.option("--feature-gates", default="", metavar="A=true,B=false", help="Feature gates, as kube-scheduler's."),
+    version_option,
     plugin_option("A Python file with plugins. Repeatable."),
     switch("--profiling", "Show what every task does at /debug/tasks."),
     switch("--contention-profiling", "Has no effect: one thread schedules, and nothing contends."),

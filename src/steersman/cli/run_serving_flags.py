@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The flags of `steersman run` about its HTTPS endpoints: where, with which certificate, and for whom."""
+"""The flags of `steersman run` about its HTTPS endpoints: address, certificates, authentication and
+authorization."""
 
 from __future__ import annotations
 
@@ -7,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from steersman.base import InputError
 from steersman.cli.parameters import CommandT, Given, parse_list, parse_seconds, switch, with_options
-from steersman.errors import InputError
 
 if TYPE_CHECKING:
-    from steersman.app import AuthenticationOptions, ServingOptions
+    from steersman.run.app import AuthenticationOptions, ServingOptions
 
 
 def serving_flags(command: CommandT) -> CommandT:
@@ -19,8 +20,8 @@ def serving_flags(command: CommandT) -> CommandT:
 
 
 def serving_options(given: Given) -> ServingOptions:
-    from steersman.app import ServingOptions
-    from steersman.serving import AccessOptions
+    from steersman.kube.serving import AccessOptions
+    from steersman.run.app import ServingOptions
 
     if given["web"] and not given["secure_port"]:
         raise InputError("cannot be served without a port", field="--web", hint="leave out --secure-port=0")
@@ -41,8 +42,8 @@ def serving_options(given: Given) -> ServingOptions:
 
 
 def _authentication(given: Given) -> AuthenticationOptions:
-    from steersman.app import AuthenticationOptions
-    from steersman.serving import ProxyHeaders
+    from steersman.kube.serving import ProxyHeaders
+    from steersman.run.app import AuthenticationOptions
 
     return AuthenticationOptions(
         kubeconfig=given["authentication_kubeconfig"],

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from steersman.cli.output import say, say_note
+from steersman.base import InputError
+from steersman.cli.output import log_to_terminal, say, say_note
 from steersman.cli.parameters import (
     SEED,
     chosen_validation,
@@ -19,9 +21,9 @@ from steersman.cli.parameters import (
     plugin_option,
     seed_option,
     validation_options,
+    version_option,
 )
 from steersman.cli.platforms import require_unix
-from steersman.errors import InputError
 
 if TYPE_CHECKING:
     from steersman.sandbox import Sandbox, SandboxOptions
@@ -38,13 +40,14 @@ DEFAULT_KUBECONFIG: Final = "sandbox.kubeconfig"
     default="",
     type=click.Path(),
     metavar="FILE",
-    help="A KubeletPolicy: how long pods start and run, which fail. Default: a second to start and to stop.",
+    help="A KubeletPolicy or stages of KWOK: how long pods start and run. Default: a second to start and to stop.",
 )
 @config_option("A KubeSchedulerConfiguration (v1).")
 @plugin_option("A Python file with plugins. May be repeated.")
 @click.option(
     "--feature-gates", default="", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them."
 )
+@version_option
 @click.option(
     "--scheduler",
     default="",
@@ -90,8 +93,8 @@ def sandbox(**given: Any) -> None:
     only. Without --data the cluster is gone when the command ends.
     """
     require_unix("sandbox")
-    from steersman.host import parse_speed
     from steersman.sandbox import SandboxOptions
+    from steersman.scheduler.host import parse_speed
 
     options = SandboxOptions(
         files=given["files"],
@@ -101,6 +104,7 @@ def sandbox(**given: Any) -> None:
         config_file=given["config_file"],
         plugins=given["plugins"],
         feature_gates=given["feature_gates"],
+        emulated_version=given["emulated_version"],
         scheduler=given["scheduler"],
         bind_address=given["bind_address"],
         port=given["port"],
@@ -111,19 +115,21 @@ def sandbox(**given: Any) -> None:
         record=given["record"],
         runs_controllers=given["controllers"],
         web_port=given["web_port"] if given["web"] else None,
-        validate=chosen_validation(given["validate"], given["strict"]),
+        validate=chosen_validation(given),
     )
     if given["opens_page"] and not given["web"]:
         raise InputError("cannot be opened without it", field="--open", value="--no-web", hint="leave one of them out")
+    log_to_terminal("steersman.scheduler.runtime")
     asyncio.run(_serve(options, given["opens_page"]))
 
 
 async def _serve(options: SandboxOptions, opens_page: bool) -> None:
-    """Serves the sandbox until SIGINT or SIGTERM."""
-    from steersman.app.process import ENDING, raise_open_files, signals_handled
+    """Run the sandbox until SIGINT or SIGTERM."""
+    from steersman.run.app import ENDING, raise_open_files, signals_handled
     from steersman.sandbox import running_sandbox
 
     raise_open_files()
+    logging.getLogger("steersman").addHandler(FaultNotes(logging.ERROR))
     stop = asyncio.Event()
     with signals_handled(dict.fromkeys(ENDING, stop.set)):
         async with running_sandbox(options) as running:
@@ -135,6 +141,15 @@ async def _serve(options: SandboxOptions, opens_page: bool) -> None:
             stopped.cancel()
             if running.failure.done():
                 running.failure.result()
+
+
+class FaultNotes(logging.Handler):
+    """Prints one line per logged error. `--debug` also logs tracebacks."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        cause = record.exc_info[1] if record.exc_info else None
+        why = f": {type(cause).__name__}: {cause}" if cause is not None else ""
+        say_note(f"{record.getMessage()}{why} (`steersman --debug sandbox …` prints the traceback)")
 
 
 def _introduce(running: Sandbox) -> None:

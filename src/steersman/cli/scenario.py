@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`steersman simulate --scenario FILE`: options in, a run of the scenario, and what is printed of it.
+"""`steersman simulate --scenario FILE`: runs a scenario and prints its result.
 
-`simulate` has the options and hands over to `simulate_scenario`.
+`simulate` has the options and calls `simulate_scenario`.
 """
 
 from __future__ import annotations
@@ -11,29 +11,28 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from steersman.cli.exit_codes import ExitCode
 from steersman.cli.output import say, say_error, say_json, say_note, say_yaml
 from steersman.cli.parameters import Given, parse_gates
 from steersman.cli.progress import working
+from steersman.cli.record import recording
 from steersman.cli.report_file import command_line, write_report
 from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
-    from steersman.scenario import Milestone, ScenarioResult
-    from steersman.why import PodExplanation
+    from steersman.explain import PodExplanation
+    from steersman.simulation.scenario import Milestone, ScenarioResult
 
-NO: Final = 1
-"""Exit code of a scenario whose expectations were not met, or in which pods failed because something is broken."""
-STOPPED: Final = 4
-"""Exit code of a scenario whose simulation did not come to rest."""
-MOST_PENDING: Final = 10
-"""So many pending pods are printed; JSON and YAML have all."""
+MAX_PENDING: Final = 10
+"""Maximum number of pending pods printed; JSON and YAML contain all."""
 _NOT_WITH_A_SCENARIO: Final = {"example": "--example", "kubelet_policy": "--kubelet-policy"}
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
-    """`name=value` texts; values as YAML reads them: numbers, true and false, texts. Raises `click.UsageError`."""
+    """Parse `name=value` strings; values are parsed as YAML: numbers, booleans, strings. Raises
+    `click.UsageError`."""
     from steersman.api import yaml_documents
-    from steersman.errors import InputError
+    from steersman.base import InputError
 
     found: dict[str, Any] = {}
     for setting in settings:
@@ -49,9 +48,10 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
 
 
 def simulate_scenario(given: Given) -> None:
-    """Runs the scenario that the options of `simulate` name, prints it and sets the exit code."""
-    from steersman.scenario import run_scenario
-    from steersman.why import explain_pod
+    """Run the scenario selected by the options of `simulate`, print the result and set the exit
+    code."""
+    from steersman.explain import explain_pod
+    from steersman.simulation.scenario import open_scenario
 
     for option, flag in _NOT_WITH_A_SCENARIO.items():
         if given[option]:
@@ -59,43 +59,44 @@ def simulate_scenario(given: Given) -> None:
     if not given["controllers"]:
         raise click.UsageError("--no-controllers and --scenario do not go together: write controllers: false there.")
     with working("running the scenario") as show:
-        result = run_scenario(
+        execution = open_scenario(
             given["scenario"],
             sources=given["files"],
             config=given["config_file"],
             plugins=given["plugins"],
-            gates=parse_gates(given["feature_gates"]),
+            gates=parse_gates(given["feature_gates"], given["emulated_version"]),
             seed=given["seed"],
             parameters=parse_settings(given["settings"]),
             until=given["until"],
             extenders=given["extenders"],
-            record=given["record_directory"],
             on_milestone=lambda milestone: show(_line(milestone)),
         )
+        with recording(execution.simulation, given["record_directory"]):
+            result = execution.run()
         explanations = [explain_pod(result.simulation, pod) for pod in given["explain"]]
     for note in result.notes:
         say_note(note)
     _print(result, explanations, given["output"], given["all_nodes"])
     if given["report_file"] is not None:
-        from steersman.scenario.report import scenario_report
+        from steersman.simulation.scenario import scenario_report
 
         write_report(scenario_report(result, [command_line()]), given["report_file"])
     _conclude(result, fail_on_pending=given["fail_on_pending"])
 
 
 def _line(milestone: Milestone) -> str:
-    from steersman.scenario.times import duration_text
+    from steersman.base import duration_text
 
     return f"{duration_text(milestone.at)} {milestone.text}"
 
 
 def _print(result: ScenarioResult, explanations: Sequence[PodExplanation], output: str, all_nodes: bool) -> None:
     from steersman.cli import scenario_report, simulation_report
-    from steersman.cli.explain import MOST_NODES
+    from steersman.cli.explain import MAX_NODES
 
     if output == "table":
-        most = None if all_nodes else MOST_NODES
-        say(scenario_report.as_table(result, explanations, most, MOST_PENDING, terminal_width()))
+        most = None if all_nodes else MAX_NODES
+        say(scenario_report.as_table(result, explanations, most, MAX_PENDING, terminal_width()))
         return
     document = simulation_report.as_document(result, explanations)
     say_json(document) if output == "json" else say_yaml(document)
@@ -105,13 +106,13 @@ def _conclude(result: ScenarioResult, *, fail_on_pending: bool) -> None:
     context = click.get_current_context()
     if result.stopped:
         say_error(result.stopped)
-        context.exit(STOPPED)
+        context.exit(ExitCode.STOPPED)
     if result.failed:
         first = next(iter(result.failed.values()))
         say_error(f"pod {first.pod} failed: {first.message}")
-        context.exit(NO)
+        context.exit(ExitCode.NO)
     for check in result.checks:
         if not check.is_met:
             say_error(f"{check.measure} is {check.value:g}, expected {check.expected}")
     if not result.is_as_expected or (fail_on_pending and result.pending):
-        context.exit(NO)
+        context.exit(ExitCode.NO)

@@ -1,25 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a scenario as text: milestones, numbers, expectations, and the pods that are pending."""
+"""The result of a scenario as text: milestones, numbers, expectations, and pending pods."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from steersman.base import aligned, duration_text, hanging, printable, wrapped
 from steersman.cli import simulation_report
 from steersman.cli.explain import answer_texts
-from steersman.explain.tables import aligned, hanging, wrapped
-from steersman.printable import printable
-from steersman.scenario.measurements import MEASURES
-from steersman.scenario.times import duration_text
+from steersman.simulation.scenario import MEASURES
 
 if TYPE_CHECKING:
-    from steersman.scenario import ScenarioResult
-    from steersman.why import PodExplanation
+    from steersman.explain import PodExplanation
+    from steersman.simulation.scenario import ScenarioResult
 
-MOST_MILESTONES: Final = 60
-"""Of more milestones the first and the last are printed; JSON and YAML have all."""
-_TIMES: Final = ("seconds", "waitP50", "waitP99", "waitMax")
+MAX_MILESTONES: Final = 60
+"""Maximum number of milestones printed, the first and the last ones; JSON and YAML contain all."""
+_TIMES: Final = ("seconds", "waitP50", "waitP99", "waitMax", "makespan")
 
 
 def as_table(
@@ -62,9 +60,9 @@ def _title(result: ScenarioResult) -> str:
 
 def _milestones(result: ScenarioResult, width: int | None) -> Iterator[str]:
     told = [(duration_text(milestone.at), milestone.text) for milestone in result.milestones]
-    left_out = len(told) - MOST_MILESTONES
+    left_out = len(told) - MAX_MILESTONES
     if left_out > 0:
-        half = MOST_MILESTONES // 2
+        half = MAX_MILESTONES // 2
         told[half:-half] = [("…", f"({left_out} more; -o json has all)")]
     column = max((len(time) for time, _ in told), default=0)
     column = max(column, len("TIME"))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`steersman shadow`: decides beside the scheduler of a live cluster, and compares. Reads, and changes nothing."""
+"""`steersman shadow`: follows a live cluster, and compares its decisions with the scheduler's.
+Read-only."""
 
 from __future__ import annotations
 
@@ -13,24 +14,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from steersman.base import printable
+from steersman.cli.exit_codes import ExitCode
 from steersman.cli.live_cluster import cluster_options
-from steersman.cli.output import say, say_json, say_yaml
+from steersman.cli.output import log_to_terminal, say, say_json, say_yaml
 from steersman.cli.parameters import parse_seconds
 from steersman.cli.platforms import require_unix
 from steersman.cli.progress import working
 from steersman.cli.report_file import command_line, report_option, write_report
 from steersman.cli.terminal import terminal_width
-from steersman.printable import printable
 
 if TYPE_CHECKING:
-    from steersman.app import Effective
-    from steersman.client import ChosenCluster
-    from steersman.shadow import DecisionComparison, DifferenceWriter, ShadowOptions, ShadowScreen, ShadowSummary
+    from steersman.kube.client import ChosenCluster
+    from steersman.run.app import Effective
+    from steersman.run.shadow import DecisionComparison, DifferenceWriter, ShadowOptions, ShadowScreen, ShadowSummary
 
-NO: Final = 1
-"""Exit code when there is a real disagreement."""
 LINE_SECONDS: Final = 10.0
-"""Between two lines of progress where no terminal shows it."""
+"""Interval of progress lines without a terminal."""
 
 
 @click.command()
@@ -84,17 +84,20 @@ def shadow(**given: Any) -> None:
 
 
 def follow_cluster(given: dict[str, Any]) -> None:
-    """Runs a shadow with the options of the command, and ends the command."""
+    """Run a shadow with the options of the command, and end the command."""
     import os
 
-    from steersman.app import RunOptions, effective
-    from steersman.client import ClusterChoice, connect
-    from steersman.shadow import DifferenceWriter
+    from steersman.kube.client import ClusterChoice, connect
+    from steersman.run.app import RunOptions, effective
+    from steersman.run.shadow import DifferenceWriter
 
     options = _options(given)
     settings = effective(
         RunOptions(
-            config_file=given["config_file"], plugin_files=given["plugins"], feature_gates=given["feature_gates"]
+            config_file=given["config_file"],
+            plugin_files=given["plugins"],
+            feature_gates=given["feature_gates"],
+            emulated_version=given["emulated_version"],
         )
     )
     settings = _named(settings, given["scheduler_name"])
@@ -102,31 +105,19 @@ def follow_cluster(given: dict[str, Any]) -> None:
     cluster = connect(ClusterChoice(chosen, given["context"], given["master"]), os.environ)
     folder = given["differences"]
     writer = DifferenceWriter(Path(folder), settings.configuration) if folder else None
-    _log_troubles()
+    log_to_terminal("steersman")
     with _screen(given["output"], cluster.connection.server) as screen:
         summary = asyncio.run(_follow(cluster, settings, options, screen, writer))
     _say(summary, given["output"])
     if given["report_file"]:
-        from steersman.shadow import shadow_report
+        from steersman.run.shadow import shadow_report
 
         write_report(shadow_report(summary, [command_line()], _notes(settings)), given["report_file"])
-    click.get_current_context().exit(NO if summary.disagreements else 0)
-
-
-def _log_troubles() -> None:
-    """Says on standard error what goes wrong on the way: a watch that breaks off, an object that cannot be read."""
-    import logging
-
-    from steersman.observe.logs import TextFormatter
-
-    handler = logging.StreamHandler()
-    handler.setLevel(logging.WARNING)
-    handler.setFormatter(TextFormatter())
-    logging.getLogger("steersman").addHandler(handler)
+    click.get_current_context().exit(ExitCode.NO if summary.disagreements else ExitCode.YES)
 
 
 def _options(given: dict[str, Any]) -> ShadowOptions:
-    from steersman.shadow import ShadowOptions
+    from steersman.run.shadow import ShadowOptions
 
     host, port = _address(given["metrics_address"])
     return ShadowOptions(given["hold"], given["duration"], given["decisions"], host, port)
@@ -142,10 +133,11 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def _named(settings: Effective, name: str) -> Effective:
-    """The settings with one profile, of that name: a configuration that names it, or the only profile under this name."""
+    """Return the settings with the profile of this name: the one in the configuration, or the only
+    profile renamed."""
     import msgspec
 
-    from steersman.errors import InputError
+    from steersman.base import InputError
 
     profiles = settings.configuration.profiles
     if not name:
@@ -166,10 +158,11 @@ async def _follow(
     screen: ShadowScreen,
     writer: DifferenceWriter | None,
 ) -> ShadowSummary:
-    """Follows the cluster until SIGINT or SIGTERM, or as long as the options say."""
-    from steersman.app.process import ENDING, signals_handled
-    from steersman.client import Timing, http_transport
-    from steersman.shadow import Shadow
+    """Follow the cluster until SIGINT or SIGTERM, or for the duration in the options."""
+    from steersman.base import Timing
+    from steersman.kube.client import http_transport
+    from steersman.run.app import ENDING, signals_handled
+    from steersman.run.shadow import Shadow
 
     stop = asyncio.Event()
     with signals_handled(dict.fromkeys(ENDING, stop.set)):
@@ -181,7 +174,7 @@ async def _follow(
 
 @contextmanager
 def _screen(output: str, server: str) -> Iterator[ShadowScreen]:
-    from steersman.shadow import ShadowScreen
+    from steersman.run.shadow import ShadowScreen
 
     with working(f"following {server}") as show:
         yield ShadowScreen(
@@ -192,9 +185,9 @@ def _screen(output: str, server: str) -> Iterator[ShadowScreen]:
 
 
 def _compared(output: str) -> Callable[[DecisionComparison], None]:
-    """Tells disagreements when they are found; as lines of JSON, everything."""
-    from steersman.shadow.comparison import EXPLAINED
-    from steersman.shadow.summary import comparison_line
+    """Return a function that prints disagreements as they are found, or every comparison as JSON
+    lines."""
+    from steersman.run.shadow import EXPLAINED, comparison_line
 
     def tell(comparison: DecisionComparison) -> None:
         if output == "jsonl":
@@ -206,7 +199,8 @@ def _compared(output: str) -> Callable[[DecisionComparison], None]:
 
 
 def _progress(show: Callable[[str], None]) -> Callable[[ShadowSummary], None]:
-    """One line that changes on a terminal, a line now and then elsewhere."""
+    """Return a function that shows progress: one changing line on a terminal, occasional lines
+    elsewhere."""
     last, told = time.monotonic(), ""
 
     def tell(summary: ShadowSummary) -> None:
@@ -230,7 +224,7 @@ def _say(summary: ShadowSummary, output: str) -> None:
 
 
 def _notes(settings: Effective) -> list[str]:
-    from steersman.redaction import hide_passwords
+    from steersman.base import hide_passwords
 
     extenders = settings.configuration.extenders
     if not extenders:

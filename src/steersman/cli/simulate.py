@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`steersman simulate`: manifests and dumps in, placements out."""
+"""`steersman simulate`: simulates manifests and dumps, and prints the placements."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from steersman.cli.examples import ExampleFiles, example_option, files_of, scenario_of
-from steersman.cli.explain import MOST_NODES
-from steersman.cli.live_cluster import served_by
+from steersman.cli.examples import ExampleFiles, check_can_be_simulated, example_option, files_of, scenario_of
+from steersman.cli.exit_codes import ExitCode
+from steersman.cli.explain import MAX_NODES
+from steersman.cli.live_cluster import cluster_documents
 from steersman.cli.output import say, say_error, say_json, say_note, say_yaml
 from steersman.cli.parameters import (
     MANIFESTS,
@@ -33,15 +34,10 @@ from steersman.cli.report_file import command_line, interactive_option, report_o
 from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
-    from steersman.fixes import DocumentSource
-    from steersman.sim import Result, Simulation
-    from steersman.web.file_page import FilePage
-    from steersman.why import PodExplanation
-
-NO: Final = 1
-"""Exit code of a run that ended with pods that failed, or that were not to be pending."""
-STOPPED: Final = 4
-"""Exit code of a simulation that was stopped: a pod is retried without end and without time passing."""
+    from steersman.explain import PodExplanation
+    from steersman.explain.fixes import DocumentSource
+    from steersman.sandbox.web import FilePage
+    from steersman.simulation import Result, Simulation
 
 
 @click.command()
@@ -122,6 +118,8 @@ def simulate(**given: Any) -> None:
     scenario = given["scenario"]
     if scenario is None and given["example"] is not None:
         scenario = scenario_of(given["example"])
+        if not given["files"]:
+            check_can_be_simulated(given["example"])
     if scenario is not None:
         _simulate_scenario(given, scenario)
     else:
@@ -159,7 +157,7 @@ def _simulate_cluster(given: Given) -> None:
         say_note(note)
     if result.stopped and given["output"] == "table":
         _conclude(result, given["fail_on_pending"])
-    _print(result, explanations, given["output"], None if given["all_nodes"] else MOST_NODES)
+    _print(result, explanations, given["output"], None if given["all_nodes"] else MAX_NODES)
     if page is not None:
         write_page(page.text(), report_file)
     elif report_file is not None:
@@ -174,7 +172,7 @@ def _loaded(given: Given) -> Simulation:
     example = ExampleFiles([], [], None) if given["example"] is None else files_of(given["example"])
     live = read_cluster(given["kubeconfig"], given["context"]) if is_live else []
     with working("loading"):
-        return load_simulation(given, example, [*live, *example.manifests, *given["files"]])
+        return load_simulation(given, example, [live, *example.manifests, *given["files"]])
 
 
 def _is_live(given: Given) -> bool:
@@ -187,28 +185,28 @@ def _run(simulation: Simulation, until: float | None, explain: tuple[str, ...]) 
 
 
 def _explained(simulation: Simulation, result: Result, given: Given, unrun: Simulation | None) -> list[PodExplanation]:
-    """The pods in the state that the run came to; `unrun` is as the simulation was before it, for fixes."""
+    """Explain the pods in the final state; `unrun` is the simulation before the run, for fixes."""
     pods: tuple[str, ...] = given["explain"]
     if not pods:
         return []
-    from steersman.sim.object_names import pod_key
-    from steersman.why import Asked, explain_pod, pod_of_suspended_job
+    from steersman.explain import ExplainOptions, explain_pod, pod_of_suspended_job
+    from steersman.simulation import pod_key
 
     served = _served(given) if _is_live(given) else None
     for pod in pods:
         if pod_of_suspended_job(simulation, pod_key(pod)) is None:
             result.explain(pod)  # refuses a pod that the run is not about
     with working("explaining"):
-        explained = [explain_pod(simulation, pod, Asked(loaded=unrun, served=served)) for pod in pods]
+        explained = [explain_pod(simulation, pod, ExplainOptions(loaded=unrun, served=served)) for pod in pods]
     if unrun is not None:
         unrun.close()
     return explained
 
 
 def _served(given: Given) -> DocumentSource:
-    from steersman.client import ClusterChoice
+    from steersman.kube.client import ClusterChoice
 
-    return served_by(ClusterChoice(given["kubeconfig"], given["context"], ""))
+    return cluster_documents(ClusterChoice(given["kubeconfig"], given["context"], ""))
 
 
 def _print(
@@ -227,14 +225,14 @@ def _print(
 
 
 def _page(simulation: Simulation) -> FilePage:
-    from steersman.web.file_page import FilePage
+    from steersman.sandbox.web import FilePage
 
     return FilePage(simulation)
 
 
 def _write_report(simulation: Simulation, result: Result, before: Result | None, path: str) -> None:
     from steersman.api import Node
-    from steersman.sim.report import node_groups, simulation_report
+    from steersman.simulation import node_groups, simulation_report
 
     groups = node_groups(simulation.cluster.objects(Node).values())
     write_report(simulation_report(result, before, groups, [command_line()]), path)
@@ -244,20 +242,20 @@ def _conclude(result: Result, fail_on_pending: bool) -> None:
     context = click.get_current_context()
     if result.stopped:
         say_error(result.stopped)
-        context.exit(STOPPED)
+        context.exit(ExitCode.STOPPED)
     if result.failed:
         first = next(iter(result.failed.values()))
         others = f" (and {len(result.failed) - 1} more pods)" if len(result.failed) > 1 else ""
         say_error(f"pod {first.pod}{others} failed: {first.message}")
-        context.exit(NO)
+        context.exit(ExitCode.NO)
     if fail_on_pending and result.pending:
         are = "pod is" if len(result.pending) == 1 else "pods are"
         say_error(f"{len(result.pending)} {are} pending")
-        context.exit(NO)
+        context.exit(ExitCode.NO)
 
 
 class _Timing:
-    """Tells how long things took, on standard error, if that is wanted."""
+    """Prints durations of phases on standard error, if requested."""
 
     def __init__(self, wanted: bool) -> None:
         self._wanted = wanted

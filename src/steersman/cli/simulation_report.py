@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a simulation as text, or as the document that JSON and YAML show."""
+"""The result of a simulation as text, or as a document for JSON and YAML."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from steersman.base import aligned, counted, duration_text, printable, wrapped
 from steersman.cli.explain import answer_texts
-from steersman.explain.amounts import amount
-from steersman.explain.tables import aligned, wrapped
-from steersman.printable import printable
+from steersman.scheduler.diagnosis import amount
 
 if TYPE_CHECKING:
-    from steersman.sim import Placement, Result, Usage
-    from steersman.why import PodExplanation
+    from steersman.explain import PodExplanation
+    from steersman.simulation import Placement, Result, Usage
 
 _ALWAYS_SHOWN: Final = ("cpu", "memory", "pods")
-MOST_NODES: Final = 50
-"""A table of more nodes is cut to the fullest ones; JSON and YAML have all."""
+MAX_NODES: Final = 50
+"""Maximum number of nodes in a table, the fullest ones; JSON and YAML contain all."""
 
 
 def as_table(
@@ -28,7 +27,7 @@ def as_table(
 
 
 def as_document(result: Result, answers: Sequence[PodExplanation]) -> dict[str, Any]:
-    """The result, with what was asked about single pods."""
+    """Return the result with explanations of single pods."""
     document = result.to_dict()
     if answers:
         document["explanations"] = [answer.to_dict() for answer in answers]
@@ -47,7 +46,7 @@ def _sections(result: Result, answers: Sequence[PodExplanation], most: int | Non
         yield from aligned(
             [
                 ("PREEMPTED", "NODE", "BY", "TIME"),
-                *((p.pod, p.node, p.preemptor, time_text(p.at)) for p in result.preempted),
+                *((p.pod, p.node, p.preemptor, duration_text(p.at, 6)) for p in result.preempted),
             ],
             width=width,
         )
@@ -67,22 +66,22 @@ def summary_line(result: Result) -> str:
     preempted = f", {summary.preempted} preempted" if summary.preempted else ""
     stopped = "; stopped before it came to rest" if result.stopped else ""
     return (
-        f"{summary.scheduled} of {summary.pods} pods scheduled on {_plural(summary.nodes, 'node')}{pending}{preempted}; "
-        f"{_plural(summary.decisions, 'attempt')} in {time_text(summary.seconds)} of virtual time{stopped}"
+        f"{summary.scheduled} of {summary.pods} pods scheduled on {counted(summary.nodes, 'node')}{pending}{preempted}; "
+        f"{counted(summary.decisions, 'attempt')} in {duration_text(summary.seconds, 6)} of virtual time{stopped}"
     )
 
 
 def _placed(placements: Iterable[Placement], width: int | None) -> list[str]:
     rows = [("POD", "NODE", "TIME", "ATTEMPTS")]
-    rows += ((p.pod, p.node, time_text(p.at or 0.0), str(p.attempts)) for p in placements)
+    rows += ((p.pod, p.node, duration_text(p.at or 0.0, 6), str(p.attempts)) for p in placements)
     return aligned(rows, 2, width)
 
 
 def _pending(placements: Iterable[Placement], width: int | None) -> Iterator[str]:
-    """Messages are long: each on a line of its own."""
+    """Yield pending pods with their messages, which are long, on separate lines."""
     yield "PENDING"
     for placement in placements:
-        tried = f"{_plural(placement.attempts, 'attempt')} since {time_text(placement.since or 0.0)}"
+        tried = f"{counted(placement.attempts, 'attempt')} since {duration_text(placement.since or 0.0, 6)}"
         where = f", to be bound to {placement.node}" if placement.node else ""
         yield f"{placement.pod} ({placement.reason}, {tried}{where})"
         yield from wrapped(f"  {printable(placement.message)}", width)
@@ -92,9 +91,9 @@ def _utilisation(result: Result, width: int | None) -> Iterator[str]:
     nodes, cluster = result.utilisation.nodes, result.utilisation.cluster
     resources = [*_ALWAYS_SHOWN, *(name for name, usage in cluster.items() if _is_worth_showing(name, usage))]
     shown = list(nodes)
-    if len(shown) > MOST_NODES:
+    if len(shown) > MAX_NODES:
         shown.sort(key=lambda name: (-_cpu_fraction(nodes[name]), name))
-        del shown[MOST_NODES:]
+        del shown[MAX_NODES:]
     rows = [("NODE", *(name.upper() if name in _ALWAYS_SHOWN else name for name in resources))]
     rows += (_usage_row(name, nodes[name], resources) for name in shown)
     rows.append(_usage_row("all nodes", cluster, resources))
@@ -123,17 +122,3 @@ def _usage(resource: str, usage: Usage | None) -> str:
         return "-"
     used, offered = amount(resource, usage.requested), amount(resource, usage.allocatable)
     return f"{used}/{offered} {usage.fraction:4.0%}"
-
-
-def time_text(seconds: float) -> str:
-    """`30s`, `5m0.5s`, `2h0m1s`."""
-    minutes, rest = divmod(seconds, 60)
-    text = f"{round(rest, 6):g}s"
-    if minutes:
-        hours, minutes = divmod(int(minutes), 60)
-        text = f"{hours}h{minutes}m{text}" if hours else f"{minutes}m{text}"
-    return text
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`steersman sweep`: a document of kind Sweep in, a row per run out."""
+"""`steersman sweep`: runs a document of kind Sweep, with a result row per run."""
 
 from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
+from steersman.cli.examples import example_option, sweep_of
+from steersman.cli.exit_codes import ExitCode
 from steersman.cli.output import say, say_error, say_json, say_yaml
 from steersman.cli.platforms import require_unix
 from steersman.cli.report_file import command_line, report_option, write_report
@@ -16,15 +18,12 @@ from steersman.cli.sweep_progress import sweep_progress
 from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
-    from steersman.sweep import SweepResult
-
-NO: Final = 1
-"""Exit code of a sweep with runs that could not be carried out or did not come to rest."""
-INTERRUPTED: Final = 130
+    from steersman.simulation.sweep import SweepResult
 
 
 @click.command()
-@click.argument("file", type=click.Path(), metavar="FILE")
+@click.argument("file", type=click.Path(), metavar="[FILE]", required=False)
+@example_option("One of `steersman examples` that has a sweep, instead of FILE.")
 @click.option(
     "--output",
     "folder",
@@ -51,7 +50,8 @@ INTERRUPTED: Final = 130
 )
 @report_option
 def sweep(
-    file: str,
+    file: str | None,
+    example: str | None,
     folder: str | None,
     workers: int | None,
     ray: str | None,
@@ -67,18 +67,24 @@ def sweep(
 
     Exits with 1 if a run could not be carried out or did not come to rest: the rows say why.
     """
-    from steersman.sweep import run
+    from steersman.simulation.sweep import run
 
     require_unix("sweep")
     if ray is not None and workers is not None:
         raise click.UsageError("--workers is about this machine, --ray about a Ray cluster: use one of them.")
+    if (file is None) == (example is None):
+        raise click.UsageError("Give either FILE or --example.")
+    file = sweep_of(example) if example is not None else str(file)
     target = Path(f"{Path(file).stem}.results") if folder is None else Path(folder)
     try:
         with sweep_progress() as show:
             result = run(file, output=target, workers=workers, ray=ray, resume=resume, on_progress=show)
     except KeyboardInterrupt:
-        _interrupted(file, target, ray)
-        return
+        _say_how_to_resume("interrupted", file, target, ray)
+        click.get_current_context().exit(ExitCode.INTERRUPTED)
+    except OSError as error:
+        _say_how_to_resume(f"{target}: cannot be written: {error.strerror or error}", file, target, ray)
+        click.get_current_context().exit(ExitCode.BAD_INPUT)
     _print(result, output_format)
     if report_file is not None:
         write_report(result.report([command_line()]), report_file)
@@ -95,11 +101,10 @@ def _print(result: SweepResult, output_format: str) -> None:
     say_json(document) if output_format == "json" else say_yaml(document)
 
 
-def _interrupted(file: str, target: Path, ray: str | None) -> None:
-    """Says how to go on with a sweep that was broken off: its finished runs are kept."""
+def _say_how_to_resume(reason: str, file: str, target: Path, ray: str | None) -> None:
+    """Print why a sweep stopped and the command that continues it: finished runs are in its journal."""
     words = ["steersman", "sweep", file, "--output", str(target), *(["--ray", ray] if ray else []), "--resume"]
-    say_error(f"interrupted; what is done is in {target}, and goes on with: {shlex.join(words)}")
-    click.get_current_context().exit(INTERRUPTED)
+    say_error(f"{reason}; what is done is in {target}, and goes on with: {shlex.join(words)}")
 
 
 def _conclude(result: SweepResult) -> None:
@@ -109,4 +114,4 @@ def _conclude(result: SweepResult) -> None:
         where = f"{first['configuration']} {first['input']} seed {first['seed']}"
         others = f" (and {len(failed) - 1} more runs)" if len(failed) > 1 else ""
         say_error(f"run {where}{others}: {first.get('error') or first.get('stopped')}")
-        click.get_current_context().exit(NO)
+        click.get_current_context().exit(ExitCode.NO)

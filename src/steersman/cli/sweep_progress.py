@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sweep while it runs, as terminals show it: how far it has got, the time left, and the summary so far."""
+"""Progress of a sweep on terminals: a bar, the remaining time, and the summary so far."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from rich.live import Live
 
-    from steersman.sweep import SweepProgress
+    from steersman.simulation.sweep import SweepProgress
 
 _REFRESH_SECONDS: Final = 0.5
 _LINES_BESIDES: Final = 6
-"""The bar, blank lines, and the prompt that comes back."""
+"""Lines for the bar, blank lines, and the prompt."""
 
 
 @contextmanager
 def sweep_progress() -> Iterator[Callable[[SweepProgress], None] | None]:
-    """A function that shows how far a sweep has got; None where nobody would see it."""
+    """Yield a function that shows the progress of a sweep; None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -33,7 +33,7 @@ def sweep_progress() -> Iterator[Callable[[SweepProgress], None] | None]:
 
 
 class _LiveSummary:
-    """A bar above the table of cells, drawn anew a few times a second; gone when the sweep is over."""
+    """A bar above the table of cells, redrawn a few times a second and removed at the end."""
 
     def __init__(self) -> None:
         self._live: Live | None = None
@@ -44,7 +44,9 @@ class _LiveSummary:
             return
         if self._live is None:
             self._live = self._started()
-        self._live.update(_Picture(progress).text(self._live.console.width, self._live.console.height), refresh=True)
+        self._live.update(
+            _SweepDisplay(progress).text(self._live.console.width, self._live.console.height), refresh=True
+        )
         self._drawn_at = time.monotonic()
 
     def stop(self) -> None:
@@ -60,8 +62,8 @@ class _LiveSummary:
         return live
 
 
-class _Picture:
-    """The picture of a sweep under way at one moment."""
+class _SweepDisplay:
+    """The display of a running sweep at one moment."""
 
     def __init__(self, progress: SweepProgress) -> None:
         self._progress = progress
@@ -85,7 +87,7 @@ class _Picture:
 
 
 def _duration(seconds: float) -> str:
-    """`45 s`, `3 min`, `2 h 5 min`."""
+    """Format a duration: `45 s`, `3 min`, `2 h 5 min`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

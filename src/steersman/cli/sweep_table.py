@@ -1,28 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cells of a sweep as a table of text: means over seeds, with their confidence intervals."""
+"""The cells of a sweep as a text table: means over seeds, with confidence intervals."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steersman.explain.tables import aligned, wrapped
+from steersman.base import aligned, wrapped
+from steersman.simulation.scenario import MEASURES
 
 if TYPE_CHECKING:
-    from steersman.sim.confidence import Estimate
-    from steersman.sweep import CellSummary, SweepResult
+    from steersman.simulation import Estimate
+    from steersman.simulation.sweep import CellSummary, SweepResult
 
 _LEADING: Final = ("scheduled", "pending")
 _WHERE_THERE: Final = ("preempted", "failed", "waitP50", "waitP99", "maxNodes", "nodeHours", "cost")
-"""Shown unless they are zero, or the same for every run of the sweep."""
-_SECONDS: Final = frozenset({"seconds", "waitP50", "waitP99", "waitMax"})
+"""Columns shown unless they are zero, or equal for every run of the sweep."""
+_SECONDS: Final = frozenset({"seconds", "waitP50", "waitP99", "waitMax", "makespan"})
 _UTILISATION: Final = "utilisation."
+_FRAGMENTATION: Final = "fragmentation."
 _ALWAYS_SHOWN: Final = ("utilisation.cpu", "utilisation.memory")
 
 
 def as_lines(result: SweepResult, width: int | None) -> list[str]:
-    """A row per cell, and below what the numbers are."""
-    cells = result.cells
-    return [*table(cells, width), "", *wrapped(_closing(result), width)]
+    """Return a row per cell, and a legend below."""
+    return [*table(result.cells, width), *_differences(result, width), "", *wrapped(_closing(result), width)]
+
+
+def _differences(result: SweepResult, width: int | None) -> list[str]:
+    """Return the table of differences from the first configuration, if there are several and any two runs differ."""
+    cells = result.compare()
+    if not any(_is_somewhere(name, cells) for cell in cells for name in cell.estimates):
+        return []
+    title = f"Differences from {result.configurations[0]}, runs with the same seed in pairs:"
+    return ["", *wrapped(title, width), *table(cells, width)]
 
 
 def table(cells: list[CellSummary], width: int | None) -> list[str]:
@@ -39,15 +49,17 @@ def table(cells: list[CellSummary], width: int | None) -> list[str]:
 
 
 def _shown_measures(cells: list[CellSummary]) -> list[str]:
-    """The measures that say something: one that is zero everywhere is left out, and so is a resource that nobody requests."""
+    """Return the measures to show, without those that are zero everywhere, such as unrequested
+    resources."""
     found = dict.fromkeys(name for cell in cells for name in cell.estimates)
     utilisation = [
         name
         for name in found
         if name.startswith(_UTILISATION) and (name in _ALWAYS_SHOWN or ("/" in name and _is_somewhere(name, cells)))
     ]
+    own = [name for name in found if name not in MEASURES and not name.startswith((_UTILISATION, _FRAGMENTATION))]
     others = [name for name in _WHERE_THERE if _is_somewhere(name, cells) and _differs(name, cells)]
-    return [*(name for name in _LEADING if name in found), *others, *utilisation]
+    return [*(name for name in _LEADING if name in found), *others, *own, *utilisation]
 
 
 def _differs(name: str, cells: list[CellSummary]) -> bool:
@@ -67,7 +79,7 @@ def _header(name: str) -> str:
 
 
 def _shown(name: str, found: Estimate | None) -> str:
-    """`412.3 ±1.2`; a number that is the same for all seeds stands alone."""
+    """Format an estimate: `412.3 ±1.2`; without an interval if it is equal for all seeds."""
     if found is None:
         return "-"
     if name.startswith(_UTILISATION):

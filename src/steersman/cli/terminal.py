@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A terminal, unlike a pipe, has a width and colours, and somebody sits before it.
+"""Terminal width and colours.
 
-`STEERSMAN_WIDTH` sets the width, for pipes too. `NO_COLOR` (https://no-color.org) and `TERM=dumb` turn colours off.
+`STEERSMAN_WIDTH` sets the width, also for pipes. `NO_COLOR` (https://no-color.org) and `TERM=dumb`
+disable colours.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _BOLD: Final[Style] = partial(click.style, bold=True)
 _RED: Final[Style] = partial(click.style, fg="red", bold=True)
 _GREEN: Final[Style] = partial(click.style, fg="green")
 _YELLOW: Final[Style] = partial(click.style, fg="yellow")
-#: What is coloured, and how: the first group of the match. Names in Kubernetes are in lower case, headers are not.
+#: Patterns to colour (the first group of the match) and styles. Names in Kubernetes are lower case,
+#: headers are not.
 _STYLES: Final = tuple(
     (re.compile(pattern), style)
     for pattern, style in (
@@ -40,7 +42,7 @@ _NEARLY_FULL: Final = re.compile(r"\b(?:9[0-9]|[1-9][0-9]{2,})%")
 
 
 def terminal_width() -> int | None:
-    """In characters; None where lines may be as long as they are."""
+    """Return the width in characters; None for no limit."""
     wanted = os.environ.get("STEERSMAN_WIDTH", "")
     if wanted.isdecimal():
         return max(_NARROWEST, int(wanted))
@@ -52,7 +54,8 @@ def has_colours(stream: TextIO) -> bool:
 
 
 def coloured(text: str) -> str:
-    """Headers, outcomes and errors stand out. To be called last: the text must hold no control characters of others."""
+    """Colour headers, outcomes and errors. Must be applied last, to text without foreign control
+    characters."""
     return "\n".join(map(_coloured_line, text.split("\n")))
 
 

@@ -7,7 +7,7 @@ import click
 
 
 def version_line() -> str:
-    from steersman.build_info import KUBE_SCHEDULER_VERSION, steersman_version
+    from steersman.base import KUBE_SCHEDULER_VERSION, steersman_version
 
     return f"steersman {steersman_version()} (kube-scheduler {KUBE_SCHEDULER_VERSION})"
 
@@ -19,7 +19,7 @@ def version() -> None:
 
 
 def print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    """A callback: `--version` prints it and ends the command, as elsewhere."""
+    """Callback: `--version` prints the version and ends the command."""
     if wanted and not context.resilient_parsing:
         click.echo(version_line())
         context.exit()

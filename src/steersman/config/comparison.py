@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Differences between two configurations, in the terms of their documents.
 
-Used by the command line. Profiles and plugin arguments are matched by name, so that an inserted profile does not make
-all later ones look changed. What makes no difference to a scheduler is none: another spelling of the same plugins and weights,
-another order of a list whose order means nothing.
+Used by the command line. Profiles and plugin arguments are matched by name, so that an inserted
+profile does not make all later ones look changed. Differences without effect are ignored: other
+spellings of the same plugins and weights, and the order of unordered lists.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from typing import Final
 
 import msgspec
 
-from steersman.config.catalog import IN_TREE_CAPABILITIES, Capabilities
+from steersman.base import hide_passwords
 from steersman.config.configuration import ExtensionPoint, KubeSchedulerProfile, SchedulerConfiguration
 from steersman.config.document_tree import PlainValue
 from steersman.config.documents import to_document, without_secrets
 from steersman.config.effective_configuration import ExpansionError, effective_profile
-from steersman.redaction import hide_passwords
+from steersman.config.plugins.in_tree import IN_TREE_CAPABILITIES, Capabilities
 
 _IDENTITIES: Final = ("schedulerName", "urlPrefix", "name")
 """Fields by which the items of a list are matched."""
 _UNORDERED: Final = frozenset(
     ("profiles", "pluginConfig", "resources", "ignoredResources", "ignoredResourceGroups", "managedResources")
 )
-"""Lists whose order means nothing."""
+"""Lists whose order has no meaning."""
 NOT_SET: Final = "(not set)"
 
 
 class ConfigurationChange(msgspec.Struct, frozen=True):
-    """One place that differs; `None` where one side has nothing."""
+    """A path with different values; `None` where one side has no value."""
 
     path: str
     before: PlainValue
@@ -44,9 +44,9 @@ class ConfigurationChange(msgspec.Struct, frozen=True):
 def diff(
     before: SchedulerConfiguration, after: SchedulerConfiguration, capabilities: Capabilities = IN_TREE_CAPABILITIES
 ) -> list[ConfigurationChange]:
-    """The changes that lead from one configuration to the other; none if a scheduler would do the same with both.
+    """Return the differences between two configurations that have an effect.
 
-    `capabilities` are those of the plugins that the configurations may name. Secrets are compared, not shown.
+    `capabilities` has all plugins that may be named. Secrets are compared, not shown.
     """
     same = _profiles_with_the_same_plugins(before, after, capabilities)
     documents = (_without_plugins_of(same, to_document(one)) for one in (before, after))
@@ -68,8 +68,8 @@ def _runs_the_same(profile: KubeSchedulerProfile, other: KubeSchedulerProfile, c
     try:
         one, two = effective_profile(profile, capabilities), effective_profile(other, capabilities)
     except ExpansionError:
-        return False  # with plugins that are not known here, only what is written can be compared
-    # Scores are summed up, in whichever order.
+        return False  # unknown plugins cannot be expanded: compare them as written
+    # Scores are added up in any order.
     ordered = [point for point in ExtensionPoint if point not in (ExtensionPoint.SCORE, ExtensionPoint.PLACEMENT_SCORE)]
     return (
         all(one.at(point) == two.at(point) for point in ordered)
@@ -92,7 +92,7 @@ def _without_plugins(profile: PlainValue, names: set[str]) -> PlainValue:
 
 
 def _shown(value: PlainValue) -> str:
-    """The value on one line, as YAML would have it: words as they are, everything else as JSON."""
+    """Return the value on one line: words as in YAML, everything else as JSON."""
     if value is None:
         return NOT_SET
     is_word = isinstance(value, str) and value and value == value.strip() and value.isprintable()
@@ -137,7 +137,7 @@ def _as_set(value: PlainValue) -> PlainValue:
 
 
 def _by_identity(value: PlainValue) -> dict[str, PlainValue] | None:
-    """The items of a list by their names; `None` if they have none, or not different ones."""
+    """Return the items of a list by unique name, or `None` if they have none."""
     if not isinstance(value, list):
         return None
     for identity in _IDENTITIES:
@@ -148,5 +148,5 @@ def _by_identity(value: PlainValue) -> dict[str, PlainValue] | None:
 
 
 def _reordered(before: dict[str, PlainValue], after: dict[str, PlainValue]) -> bool:
-    """Whether items that both have stand in another order, which is a change of the list as a whole."""
+    """Return whether common items have another order, which changes the list as a whole."""
     return [name for name in before if name in after] != [name for name in after if name in before]

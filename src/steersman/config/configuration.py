@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scheduler configuration as the rest of the program sees it: every default applied, names in snake_case.
+"""The typed scheduler configuration: every default applied, names in snake_case.
 
-Made by `documents` and `defaults`, checked by `validation` and `args_validation`, expanded to what really runs by
-`effective_configuration`. Arguments of in-tree plugins are handed to the plugins by the runtime; a Struct of arguments that
-is made without any is the plugin's default configuration.
+Created by `documents` and `defaults`, checked by `validation`, expanded to the plugins that run by
+`effective_configuration`. The types of plugin arguments are in `plugins`.
 """
 
 from __future__ import annotations
@@ -13,136 +12,19 @@ from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
-from steersman.api import NodeAffinity, TopologySpreadConstraint
+from steersman.api import DEFAULT_SCHEDULER_NAME, Duration
 from steersman.config.document_tree import PlainValue
-from steersman.config.durations import Duration
-
-# -- arguments of in-tree plugins --------------------------------------------------------------------------------------
-
-MAX_CUSTOM_PRIORITY_SCORE: Final = 10
-"""The largest score in the shape of a utilization function."""
-
-
-class ConfigStruct(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of all configuration types: immutable, fields by name."""
-
-
-class UtilizationShapePoint(ConfigStruct, frozen=True):
-    """A point of a piecewise linear function from utilization (0 to 100) to score (0 to 10)."""
-
-    utilization: int = 0
-    score: int = 0
-
-
-class ResourceSpec(ConfigStruct, frozen=True):
-    name: str = ""
-    weight: int = 1
-
-
-DEFAULT_RESOURCES: Final = (ResourceSpec(name="cpu"), ResourceSpec(name="memory"))
-
-
-class ScoringStrategyType(StrEnum):
-    LEAST_ALLOCATED = "LeastAllocated"
-    MOST_ALLOCATED = "MostAllocated"
-    REQUESTED_TO_CAPACITY_RATIO = "RequestedToCapacityRatio"
-
-
-class RequestedToCapacityRatioParam(ConfigStruct, frozen=True):
-    shape: tuple[UtilizationShapePoint, ...] = ()
-
-
-class ScoringStrategy(ConfigStruct, frozen=True):
-    """How NodeResourcesFit scores. `type` is plain text until validation, which allows `ScoringStrategyType` only."""
-
-    type: str = ScoringStrategyType.LEAST_ALLOCATED
-    resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
-    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
-
-
-class DefaultPreemptionArgs(ConfigStruct, frozen=True):
-    min_candidate_nodes_percentage: int = 10
-    min_candidate_nodes_absolute: int = 100
-
-
-class DynamicResourcesArgs(ConfigStruct, frozen=True):
-    """Arguments of DynamicResources. A timeout of `None` means that its feature is off; a `filter_timeout` of zero means no
-    limit."""
-
-    filter_timeout: Duration | None = Duration.from_seconds(10)
-    binding_timeout: Duration | None = Duration.from_seconds(600)
-
-
-class InterPodAffinityArgs(ConfigStruct, frozen=True):
-    hard_pod_affinity_weight: int = 1
-    ignore_preferred_terms_of_existing_pods: bool = False
-
-
-class NodeAffinityArgs(ConfigStruct, frozen=True):
-    added_affinity: NodeAffinity | None = None
-
-
-class NodeResourcesBalancedAllocationArgs(ConfigStruct, frozen=True):
-    resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
-
-
-class NodeResourcesFitArgs(ConfigStruct, frozen=True):
-    ignored_resources: tuple[str, ...] = ()
-    ignored_resource_groups: tuple[str, ...] = ()
-    scoring_strategy: ScoringStrategy | None = ScoringStrategy()
-
-
-class DefaultingType(StrEnum):
-    SYSTEM = "System"
-    LIST = "List"
-
-
-class PodTopologySpreadArgs(ConfigStruct, frozen=True):
-    """Arguments of PodTopologySpread. `defaulting_type` is plain text until validation, which allows `DefaultingType` only."""
-
-    default_constraints: tuple[TopologySpreadConstraint, ...] = ()
-    defaulting_type: str = DefaultingType.SYSTEM
-
-
-class VolumeBindingArgs(ConfigStruct, frozen=True):
-    """Arguments of VolumeBinding. A `shape` may only be given (even an empty one) with storage capacity scoring."""
-
-    bind_timeout_seconds: int = 600
-    shape: tuple[UtilizationShapePoint, ...] | None = None
-
-
-PluginArgs: TypeAlias = (
-    DefaultPreemptionArgs
-    | DynamicResourcesArgs
-    | InterPodAffinityArgs
-    | NodeAffinityArgs
-    | NodeResourcesBalancedAllocationArgs
-    | NodeResourcesFitArgs
-    | PodTopologySpreadArgs
-    | VolumeBindingArgs
-)
-
-ARGS_TYPES: Final[dict[str, type[PluginArgs]]] = {
-    "DefaultPreemption": DefaultPreemptionArgs,
-    "DynamicResources": DynamicResourcesArgs,
-    "InterPodAffinity": InterPodAffinityArgs,
-    "NodeAffinity": NodeAffinityArgs,
-    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs,
-    "NodeResourcesFit": NodeResourcesFitArgs,
-    "PodTopologySpread": PodTopologySpreadArgs,
-    "VolumeBinding": VolumeBindingArgs,
-}
-"""Plugin name to the type of its arguments, for the plugins that have one."""
-
-
-# -- the configuration -------------------------------------------------------------------------------------------------
+from steersman.config.versions import V1_36, KubernetesVersion
 
 API_GROUP: Final = "kubescheduler.config.k8s.io"
 API_VERSION: Final = f"{API_GROUP}/v1"
 CONFIGURATION_KIND: Final = "KubeSchedulerConfiguration"
-DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"
 ALL_PLUGINS: Final = "*"
 """In a `disabled` list: all default plugins."""
+
+
+class ConfigStruct(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all configuration types: immutable, with keyword arguments."""
 
 
 class ExtensionPoint(StrEnum):
@@ -162,11 +44,18 @@ class ExtensionPoint(StrEnum):
     POST_BIND = "postBind"
     PLACEMENT_GENERATE = "placementGenerate"
     PLACEMENT_SCORE = "placementScore"
+    POD_GROUP_POST_FILTER = "podGroupPostFilter"
 
     @property
     def interface(self) -> str:
-        """Name of the Go interface, part of kube-scheduler's error texts: `PreFilterPlugin`."""
+        """The name of the Go interface in kube-scheduler's error messages: `PreFilterPlugin`."""
         return self.value[0].upper() + self.value[1:] + "Plugin"
+
+
+def points_of(version: KubernetesVersion) -> tuple[ExtensionPoint, ...]:
+    """Return the extension points of a version."""
+    later = () if version > V1_36 else (ExtensionPoint.POD_GROUP_POST_FILTER,)
+    return tuple(point for point in ExtensionPoint if point not in later)
 
 
 class PluginEntry(ConfigStruct, frozen=True):
@@ -182,7 +71,7 @@ class PluginSet(ConfigStruct, frozen=True):
 
 
 class Plugins(ConfigStruct, frozen=True):
-    """The plugins of a profile by extension point; `multi_point` stands for every point that a plugin implements."""
+    """The plugins of a profile by extension point; `multi_point` covers all points of a plugin."""
 
     pre_enqueue: PluginSet = PluginSet()
     queue_sort: PluginSet = PluginSet()
@@ -199,21 +88,22 @@ class Plugins(ConfigStruct, frozen=True):
     multi_point: PluginSet = PluginSet()
     placement_generate: PluginSet = PluginSet()
     placement_score: PluginSet = PluginSet()
+    pod_group_post_filter: PluginSet = PluginSet()
 
     def at(self, point: ExtensionPoint) -> PluginSet:
-        """The section of one extension point, as written and not expanded."""
+        """Return the section of one extension point, as written and not expanded."""
         section = getattr(self, point.name.lower())
         assert isinstance(section, PluginSet)
         return section
 
     def enabled_names(self) -> set[str]:
-        """Every plugin that is enabled anywhere."""
+        """Return all plugins that are enabled at any point."""
         sections = (self.multi_point, *(self.at(point) for point in ExtensionPoint))
         return {plugin.name for section in sections for plugin in section.enabled}
 
 
-Args: TypeAlias = "PluginArgs | PlainValue"
-"""Typed arguments of an in-tree plugin, or the document's own value for any other plugin; `None` when not given."""
+Args: TypeAlias = "ConfigStruct | PlainValue"
+"""`PluginArgs` of an in-tree plugin, or the raw value for other plugins; `None` if not given."""
 
 _ArgsT = TypeVar("_ArgsT")
 
@@ -224,7 +114,7 @@ class PluginConfig(ConfigStruct, frozen=True):
 
 
 class KubeSchedulerProfile(ConfigStruct, frozen=True):
-    """A scheduler name with its plugins: merged with the default plugins, not yet expanded to extension points."""
+    """A scheduler name and its plugins, merged with the defaults, not expanded to points."""
 
     scheduler_name: str = DEFAULT_SCHEDULER_NAME
     percentage_of_nodes_to_score: int | None = None
@@ -232,7 +122,7 @@ class KubeSchedulerProfile(ConfigStruct, frozen=True):
     plugin_config: tuple[PluginConfig, ...] = ()
 
     def args(self, name: str, type_: type[_ArgsT]) -> _ArgsT:
-        """The arguments of plugin `name`; its defaults if the profile has none for it."""
+        """Return the arguments of plugin `name`, by default those of `type_`."""
         for entry in self.plugin_config:
             if entry.name == name and isinstance(entry.args, type_):
                 return entry.args
@@ -263,7 +153,7 @@ class ExtenderManagedResource(ConfigStruct, frozen=True):
 
 
 class ExtenderTLSConfig(ConfigStruct, frozen=True):
-    """TLS settings of an extender. Data take precedence over the file of the same purpose."""
+    """TLS settings of an extender. Data take precedence over the corresponding files."""
 
     insecure: bool = False
     server_name: str = ""
@@ -276,7 +166,7 @@ class ExtenderTLSConfig(ConfigStruct, frozen=True):
 
 
 class Extender(ConfigStruct, frozen=True):
-    """An HTTP service that takes part in scheduling; an empty verb means that it does not take part there."""
+    """An HTTP service that takes part in scheduling at the points with a verb."""
 
     url_prefix: str = ""
     filter_verb: str = ""
@@ -293,7 +183,7 @@ class Extender(ConfigStruct, frozen=True):
 
 
 class SchedulerConfiguration(ConfigStruct, frozen=True):
-    """A `KubeSchedulerConfiguration`. Without profiles it is invalid; `loader.default_configuration` has one."""
+    """A `KubeSchedulerConfiguration`. Invalid without profiles; `default_configuration` has one."""
 
     parallelism: int = 16
     leader_election: LeaderElectionConfiguration = LeaderElectionConfiguration()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Defaulting: what a document says, completed to a configuration.
+"""Defaulting: completes a decoded document to a configuration.
 
-Takes the `DecodedDocument` that `documents` makes of a text. Most defaults are the defaults of the Structs themselves; here
-are those that depend on other fields or on feature gates: profiles, their plugins merged with the default plugins of
-`catalog`, and the arguments of every enabled plugin. Merged plugins still have MultiPoint plugins as such;
-`effective_configuration` spreads them.
+Input is the `DecodedDocument` of `documents`. Most defaults are those of the Structs themselves;
+this module has those that depend on other fields or on feature gates: profiles, their plugins
+merged with the defaults of `plugins.in_tree`, and the arguments of all enabled plugins. MultiPoint
+plugins stay; `effective_configuration` expands them.
 """
 
 from __future__ import annotations
@@ -14,34 +14,22 @@ from typing import Any, Final
 
 import msgspec
 
-from steersman.config.catalog import default_multi_point
+from steersman.api import DEFAULT_SCHEDULER_NAME, Duration
 from steersman.config.configuration import (
     ALL_PLUGINS,
-    ARGS_TYPES,
-    DEFAULT_SCHEDULER_NAME,
-    MAX_CUSTOM_PRIORITY_SCORE,
     ClientConnection,
-    DynamicResourcesArgs,
     ExtensionPoint,
     KubeSchedulerProfile,
     LeaderElectionConfiguration,
-    PluginArgs,
     PluginConfig,
     PluginEntry,
     Plugins,
     PluginSet,
     SchedulerConfiguration,
-    UtilizationShapePoint,
-    VolumeBindingArgs,
 )
-from steersman.config.durations import Duration
-from steersman.config.feature_gates import BINDING_CONDITION_GATES, FeatureGates
-from steersman.config.schema import ARGS
-
-_DEFAULT_SHAPE: Final = (
-    UtilizationShapePoint(utilization=0, score=MAX_CUSTOM_PRIORITY_SCORE),
-    UtilizationShapePoint(utilization=100, score=0),
-)
+from steersman.config.feature_gates import FeatureGates
+from steersman.config.plugins.arguments import PluginArgs
+from steersman.config.plugins.in_tree import ARGS_TYPES, default_multi_point
 
 _UNDEFAULTED: Final = SchedulerConfiguration(
     parallelism=0,
@@ -61,11 +49,11 @@ _UNDEFAULTED: Final = SchedulerConfiguration(
     pod_initial_backoff_seconds=0,
     pod_max_backoff_seconds=0,
 )
-"""A document of the internal version, which nothing is filled into."""
+"""The configuration of a document of the internal version, which gets no defaults."""
 
 
 class DecodedDocument(msgspec.Struct, frozen=True):
-    """The values that a document gives. With `internal` set it is of the version that gets no defaults."""
+    """The values that a document gives. Documents of the `internal` version get no defaults."""
 
     values: Mapping[str, Any]
     internal: bool = False
@@ -82,16 +70,16 @@ def with_defaults(document: DecodedDocument, gates: FeatureGates) -> SchedulerCo
 
 
 def default_args(name: str, gates: FeatureGates) -> PluginArgs | None:
-    """The arguments of an in-tree plugin when nobody gives any; `None` if it takes none."""
+    """Return the default arguments of an in-tree plugin; `None` if it takes none."""
     if name not in ARGS_TYPES:
         return None
-    args = _with_gated_defaults(ARGS[f"{name}Args"].zero(), gates)
-    assert isinstance(args, ARGS_TYPES[name])
-    return args
+    args = ARGS_TYPES[name].table().zero()
+    assert isinstance(args, PluginArgs)
+    return args.with_gated_defaults(gates)
 
 
 def _profiles(documents: Sequence[Mapping[str, Any]], gates: FeatureGates) -> tuple[KubeSchedulerProfile, ...]:
-    """The profiles, completed. The only one may do without a name; several must have one each, and validation insists."""
+    """Complete the profiles. A single one has a default name; validation requires all others."""
     documents = documents or ({},)
     unnamed = DEFAULT_SCHEDULER_NAME if len(documents) == 1 else ""
     return tuple(_profile({"scheduler_name": unnamed, **document}, gates) for document in documents)
@@ -114,34 +102,16 @@ def _profile(values: Mapping[str, Any], gates: FeatureGates) -> KubeSchedulerPro
 
 def _plugin_config(entry: Mapping[str, Any], gates: FeatureGates) -> PluginConfig:
     args = entry.get("args")
-    typed = isinstance(args, DynamicResourcesArgs | VolumeBindingArgs)
-    return PluginConfig(name=entry.get("name", ""), args=_with_gated_defaults(args, gates) if typed else args)
-
-
-def _with_gated_defaults(args: object, gates: FeatureGates) -> Any:
-    """The arguments with the defaults that a feature brings while it is on."""
-    if isinstance(args, DynamicResourcesArgs):
-        return _dynamic_resources(args, gates)
-    if isinstance(args, VolumeBindingArgs) and not args.shape and gates.enabled("StorageCapacityScoring"):
-        return msgspec.structs.replace(args, shape=_DEFAULT_SHAPE)
-    return args
-
-
-def _dynamic_resources(args: DynamicResourcesArgs, gates: FeatureGates) -> DynamicResourcesArgs:
-    standard = DynamicResourcesArgs()
-    filter_timeout, binding_timeout = args.filter_timeout, args.binding_timeout
-    if filter_timeout is None and gates.enabled("DRASchedulerFilterTimeout"):
-        filter_timeout = standard.filter_timeout
-    if binding_timeout is None and all(gates.enabled(gate) for gate in BINDING_CONDITION_GATES):
-        binding_timeout = standard.binding_timeout
-    return DynamicResourcesArgs(filter_timeout=filter_timeout, binding_timeout=binding_timeout)
+    if isinstance(args, PluginArgs):
+        args = args.with_gated_defaults(gates)
+    return PluginConfig(name=entry.get("name", ""), args=args)
 
 
 # -- the default plugins -----------------------------------------------------------------------------------------------
 
 
 def merged_plugins(custom: Plugins | None, gates: FeatureGates) -> Plugins:
-    """The plugins of a profile: MultiPoint merged with the defaults, other sections as written."""
+    """Return a profile's plugins; only MultiPoint is merged with the defaults."""
     defaults = PluginSet(enabled=default_multi_point(gates))
     if custom is None:
         return Plugins(multi_point=defaults)
@@ -150,8 +120,8 @@ def merged_plugins(custom: Plugins | None, gates: FeatureGates) -> Plugins:
 
 
 def merged_set(defaults: PluginSet, custom: PluginSet) -> PluginSet:
-    """A section merged with its defaults: one that is enabled again keeps its place and takes the new weight; the rest is
-    appended."""
+    """Merge a section with its defaults: a default that is enabled again keeps its position with
+    the new weight, other plugins are appended."""
     disabled = tuple(PluginEntry(name=plugin.name) for plugin in (*custom.disabled, *defaults.disabled))
     disabled_names = {plugin.name for plugin in disabled}
     last_position = {plugin.name: position for position, plugin in enumerate(custom.enabled)}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feature gates and fields of the configuration that can be set, and do something else here, or nothing.
+"""Feature gates and configuration fields that are accepted, but act differently or not at all here.
 
-`refuse_unsupported` ends a start that would schedule by other rules than the operator asked for; `without_effect` is what a
-host tells of gates that only sound as if they changed something. `tests/config/test_deviations.py` finds every gate that no
-code reads and that is not here. The fields are data for the reference of the site; a field is named as `reference` paths name
-it, items of lists with `[]`.
+`refuse_unsupported` aborts a start that would violate rules the operator requested;
+`without_effect` returns warnings about ineffective gates. `tests/config/test_deviations.py` finds
+every gate that no code reads and that is missing here. The fields are data for the reference on the
+website, named like its paths, with `[]` for items of lists.
 """
 
 from __future__ import annotations
@@ -13,23 +13,31 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from steersman.base import InputError
 from steersman.config.feature_gates import FeatureGates
-from steersman.errors import InputError
 
 _NO_WORKLOADS: Final = "pod groups and workloads are not scheduled here"
 
 REFUSED: Final[Mapping[str, tuple[bool, str]]] = MappingProxyType(
     {
+        "CompositePodGroup": (True, _NO_WORKLOADS),
+        "DRADerivedAttributes": (True, "attributes of devices are not derived from others here"),
+        "DRADeviceCompatibilityGroups": (True, "compatibility groups of devices are not compared here"),
+        "DRAOptionalNodeOperations": (True, "devices without node operations are not told apart here"),
         "GenericWorkload": (True, _NO_WORKLOADS),
+        "InPlacePodVerticalScalingSchedulerPreemption": (True, "pods are not evicted for a deferred resize here"),
+        "PodGroupPreemptionPolicy": (True, _NO_WORKLOADS),
         "GangScheduling": (True, _NO_WORKLOADS),
         "TopologyAwareWorkloadScheduling": (True, _NO_WORKLOADS),
         "WorkloadAwarePreemption": (True, _NO_WORKLOADS),
     }
 )
-"""Values under which kube-scheduler decides what this scheduler cannot."""
+"""Gate values that are rejected, because they require unsupported decisions."""
 
 WITHOUT_EFFECT: Final[Mapping[str, tuple[bool, str]]] = MappingProxyType(
     {
+        "InterPodAffinityHostnameFastPath": (True, "pods are counted by host name in constant time already"),
+        "SchedulerPreQueueingHints": (True, "events are matched with the waiting pods by resource already"),
         "OpportunisticBatching": (
             False,
             "every pod is decided on its own already; nothing is taken over from the last",
@@ -37,24 +45,32 @@ WITHOUT_EFFECT: Final[Mapping[str, tuple[bool, str]]] = MappingProxyType(
         "SchedulerAsyncAPICalls": (True, "conditions, events and bindings are written beside the scheduling already"),
     }
 )
-"""Values that are taken, with a word."""
+"""Gate values that are accepted with a warning."""
 
 
 def refuse_unsupported(gates: FeatureGates) -> None:
-    """InputError for the first gate whose value asks for decisions that cannot be made here."""
+    """Raise `InputError` for the first gate whose value requires unsupported decisions."""
     for name, (value, reason) in REFUSED.items():
-        if gates.enabled(name) is value:
+        if name in gates.specs and gates.enabled(name) is value:
             given = f"{name}={str(value).lower()}"
-            hint = f"remove {name} from the flag"
+            hint = f"remove {name} from the flag" if gates.is_named(name) else f"add {_all_off(gates)}"
             raise InputError(f"{given} is not supported: {reason}", object="--feature-gates", hint=hint)
 
 
+def _all_off(gates: FeatureGates) -> str:
+    """Return the flag value that disables unsupported gates and their dependents (AllAlpha)."""
+    off = {name for name, (value, _) in REFUSED.items() if name in gates.specs and gates.enabled(name) is value}
+    while more := {name for name, spec in gates.specs.items() if off.intersection(spec.needs)} - off:
+        off |= more
+    return ",".join(f"{name}=false" for name in sorted(off))
+
+
 def without_effect(gates: FeatureGates) -> list[str]:
-    """A line for each gate whose value changes nothing."""
+    """Return a line for each gate whose value has no effect."""
     return [
         f"--feature-gates: {name}={str(value).lower()} has no effect: {reason}"
         for name, (value, reason) in WITHOUT_EFFECT.items()
-        if gates.enabled(name) is value
+        if name in gates.specs and gates.enabled(name) is value
     ]
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of a document as a tree that keeps all that a strict decoder must see: order, repeated keys, literals of numbers.
+"""Documents as trees with all that a strict decoder needs: order, repeated keys, literals.
 
-First station of decoding; `documents` asks for the tree, and `field_kinds` reads it. Text that begins with `{` is JSON:
-Python's own `json` does the scanning, and the hooks keep what it would throw away. Everything else is YAML, and becomes the
-JSON tree that kube-scheduler would see, with the repeated keys it would complain about. PyYAML scans and parses; the meaning
-is given here and in `yaml_scalars`: only the first document counts, keys become strings and are sorted, aliases and merge
-keys are expanded in place.
+First stage of decoding; `documents` creates the tree, and `field_kinds` reads it. Text that begins
+with `{` is JSON: Python's `json` scans it, and hooks preserve what it drops. Other text is YAML and
+becomes the JSON tree of kube-scheduler, with its errors for repeated keys. PyYAML parses; the
+semantics are here and in `yaml_scalars`: only the first document counts, keys become sorted
+strings, aliases and merge keys are expanded.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Any, Final, NoReturn, TypeAlias
 import msgspec
 import yaml
 
-from steersman.api.go_text import quote
+from steersman.api import quote
 from steersman.config.yaml_scalars import MERGE, Scalar, ScalarError, resolve
 
 # -- the tree, and JSON ------------------------------------------------------------------------------------------------
 
 _LONGEST_INTEGER: Final = 400
-"""In characters: Python does not read integers of thousands of digits."""
+"""Number of characters: Python does not parse integers of thousands of digits."""
 
 
 class MalformedError(ValueError):
@@ -34,12 +34,12 @@ class MalformedError(ValueError):
 
 
 class Number(msgspec.Struct, frozen=True):
-    """A number as it stands in the text: `3`, `3.0` and `3e0` are different to a Go decoder."""
+    """A number as written in the text: `3`, `3.0` and `3e0` are different to a Go decoder."""
 
     literal: str
 
     def plain(self) -> int | float:
-        """MalformedError for a number that no float holds."""
+        """Return the number. Raise `MalformedError` if it exceeds the range of a float."""
         if len(self.literal) <= _LONGEST_INTEGER:
             try:
                 return int(self.literal)
@@ -60,11 +60,11 @@ class JsonObject(msgspec.Struct, frozen=True):
 JsonValue: TypeAlias = "bool | str | Number | tuple[JsonValue, ...] | JsonObject | None"
 
 PlainValue: TypeAlias = "bool | str | int | float | list[PlainValue] | dict[str, PlainValue] | None"
-"""A value as `json.loads` would give it."""
+"""A value as returned by `json.loads`."""
 
 
 def looks_like_json(text: str) -> bool:
-    """Whether kube-scheduler reads `text` as JSON rather than YAML: the first character that is no space is `{`."""
+    """Return whether kube-scheduler reads `text` as JSON: its first non-space character is `{`."""
     return text.lstrip().startswith("{")
 
 
@@ -79,7 +79,7 @@ def parse_json(text: str) -> JsonValue:
 
 
 def plain(value: JsonValue) -> PlainValue:
-    """The tree as ordinary Python values; of a repeated key the last value counts."""
+    """Return the tree as ordinary Python values; the last value of a repeated key counts."""
     if isinstance(value, JsonObject):
         return {key: plain(item) for key, item in value.pairs}
     if isinstance(value, tuple):
@@ -108,18 +108,18 @@ _WANT_MAP: Final = "yaml: map merge requires map or sequence of maps as the valu
 _FREE_DECODES: Final = 1_000
 _FREE_ALIASED: Final = 100
 _LARGEST_ALIASED_SHARE: Final = 0.99
-"""Beyond the free counts, a document that consists almost only of expanded aliases is refused."""
+"""Beyond the free counts, documents with almost only expanded aliases are rejected."""
 _FIRST_WITH_EXPONENT: Final = 1e21
 
 
 class UnsupportedValueError(ValueError):
-    """A value that YAML knows and JSON does not: not-a-number and the infinities."""
+    """A value that YAML has and JSON does not: not-a-number and the infinities."""
 
 
 class YamlDocument(msgspec.Struct, frozen=True):
     tree: JsonValue
     duplicates: str
-    """The one text about all keys that occur twice in their mapping, or empty."""
+    """The error message about all keys that occur twice in their mapping, or ""."""
 
 
 def parse_yaml(text: str) -> YamlDocument:
@@ -182,13 +182,13 @@ def _first_document(text: str) -> _Node | None:
 
 
 def _line(event: yaml.Event) -> int:
-    """Line of the event, counted from 0."""
+    """Return the line of the event, counted from 0."""
     assert event.start_mark is not None, "the parser marks every event"
     return event.start_mark.line
 
 
 class _Composer:
-    """Builds nodes from events. An anchor may be defined again; the latest definition before an alias counts."""
+    """Builds nodes from events. An alias refers to the latest previous definition of its anchor."""
 
     def __init__(self, events: Iterator[yaml.Event]) -> None:
         self._events = events
@@ -235,14 +235,14 @@ class _Composer:
 
 
 _Value: TypeAlias = "Scalar | list[_Value] | dict[Hashable, tuple[Scalar, _Value]]"
-"""Mappings are keyed by (type, key), because `1` and `true` are different keys in YAML and equal in Python."""
+"""Mappings have keys (type, key): `1` and `true` differ in YAML and are equal in Python."""
 
 
 class _Expansion:
-    """Turns nodes into values; aliases are expanded where they stand."""
+    """Converts nodes to values; aliases are expanded in place."""
 
     def __init__(self) -> None:
-        #: A text for every key that its mapping had already.
+        #: An error message for every repeated key of a mapping.
         self.duplicates: list[str] = []
         self._open_aliases: set[int] = set()
         self._decoded = 0
@@ -335,9 +335,9 @@ def _json_number(value: float) -> str:
 
 
 def _json_float(value: float) -> str:
-    """A JSON literal for a float64. As in Go, an integral value below 1e21 has neither fraction nor exponent.
+    """Return the JSON literal of a float64. As in Go, integers below 1e21 have no exponent.
 
-    Its digits are the shortest that identify the float, filled up with zeros: 2^64 is 18446744073709552000.
+    Their shortest identifying digits are zero-padded: 2^64 is 18446744073709552000.
     """
     shortest = repr(value)
     if value.is_integer() and abs(value) < _FIRST_WITH_EXPONENT:

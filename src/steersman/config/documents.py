@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration documents: text in, configuration out, and back.
 
-`load` runs the stages in order: decoding, `defaults`, `validation`. Building what runs from it is the work of
-`effective_configuration`.
+`load` runs the stages in order: decoding, `defaults`, `validation`. `effective_configuration` then
+determines the plugins that run.
 
-Decoding is strict. It reads YAML or JSON (`document_tree`), looks at apiVersion and kind, and decodes by the tables of
-`schema`. The result holds only what the document says. Any other problem is reported instead of strict ones (unknown and
-duplicate fields), and all strict ones are reported together.
+Decoding is strict. It reads YAML or JSON (`document_tree`), checks apiVersion and kind, and decodes
+by the tables of `schema`. The result has only the values of the document. All strict problems
+(unknown and duplicate fields) are reported if there are no others.
 
-Printing is the reverse, the way kube-scheduler writes a v1 document: everything is spelled out, so that loading the result
-gives the same configuration again. What leaves the process (`/configz`, `--write-config-to`, `steersman config show`) is
-printed without secrets: keys and certificates of extenders, and passwords in URLs.
+Printing is the reverse, in kube-scheduler's form of a v1 document: all fields are written, so that
+loading the result gives an equal configuration. Output (`/configz`, `--write-config-to`, `steersman
+config show`) has no secrets: no extenders' keys and certificates, and no passwords in URLs.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from steersman.api.go_text import quote
+from steersman.api import quote
+from steersman.base import HIDDEN_DATA, HIDDEN_PASSWORD, has_printable_lines, hide_passwords
 from steersman.config.configuration import (
     API_GROUP,
     API_VERSION,
-    ARGS_TYPES,
     CONFIGURATION_KIND,
     Args,
     SchedulerConfiguration,
@@ -56,11 +56,11 @@ from steersman.config.errors import (
 )
 from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
 from steersman.config.field_kinds import ObjectOf
-from steersman.config.schema import ARGS, CONFIGURATION, PLUGIN_ARGS
+from steersman.config.plugins.in_tree import ARGS_TYPES
+from steersman.config.schema import CONFIGURATION, PLUGIN_ARGS, configuration_of
 from steersman.config.validation import validate
+from steersman.config.versions import DEFAULT_VERSION, KubernetesVersion
 from steersman.config.yaml_scalars import resolve
-from steersman.printable import has_printable_lines
-from steersman.redaction import HIDDEN_DATA, HIDDEN_PASSWORD, hide_passwords
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
@@ -69,20 +69,20 @@ _UNNAMED = "configuration"
 
 
 def load(text: str, source: str = _UNNAMED, gates: FeatureGates = DEFAULT_GATES) -> SchedulerConfiguration:
-    """A valid configuration from a YAML or JSON document; `source` names it in errors. Raises `ConfigError`."""
+    """Load a valid configuration from YAML or JSON. `ConfigError`s have `source` as file name."""
     config = load_unvalidated(text, source, gates)
     validate(config, gates, file=source)
     return config
 
 
 def load_unvalidated(text: str, source: str = _UNNAMED, gates: FeatureGates = DEFAULT_GATES) -> SchedulerConfiguration:
-    """Reads and defaults a document without validating it, for those who want to see the defaults of a document that is
-    wrong."""
-    return with_defaults(decode(text, source), gates)
+    """Read a document and apply defaults without validation, for example to show the defaults of an
+    invalid document."""
+    return with_defaults(decode(text, source, gates.version), gates)
 
 
 def default_configuration(gates: FeatureGates = DEFAULT_GATES) -> SchedulerConfiguration:
-    """The configuration of a scheduler that is started without a file."""
+    """Return the configuration of a scheduler that is started without a file."""
     return with_defaults(DecodedDocument({}), gates)
 
 
@@ -90,11 +90,14 @@ def default_configuration(gates: FeatureGates = DEFAULT_GATES) -> SchedulerConfi
 
 _VERSION: Final = "v1"
 _INTERNAL_VERSION: Final = "__internal"
-_KINDS: Final[Mapping[str, ObjectOf]] = {CONFIGURATION_KIND: CONFIGURATION, **ARGS}
+_KINDS: Final[Mapping[str, ObjectOf]] = {
+    CONFIGURATION_KIND: CONFIGURATION,
+    **{args.__name__: args.table() for args in ARGS_TYPES.values()},
+}
 
 
 class DocumentHeader(msgspec.Struct, frozen=True):
-    """Group, version and kind of an object, as far as it gives them."""
+    """Group, version and kind of an object; "" if missing."""
 
     group: str
     version: str
@@ -111,15 +114,15 @@ class DocumentHeader(msgspec.Struct, frozen=True):
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
-def decode(text: str, file: str | None = None) -> DecodedDocument:
-    """The document in `text`; raises `ConfigError`."""
+def decode(text: str, file: str | None = None, version: KubernetesVersion = DEFAULT_VERSION) -> DecodedDocument:
+    """Decode a document as this version of kube-scheduler does. Raises `ConfigError`."""
     with decode_errors(file):
-        return _decode(text)
+        return _decode(text, version)
 
 
 @contextmanager
 def decode_errors(file: str | None) -> Iterator[None]:
-    """Turns whatever stops decoding inside into a `ConfigError` about `file`."""
+    """Convert decoding errors to a `ConfigError` about `file`."""
     try:
         yield
     except RecursionError:
@@ -140,17 +143,17 @@ def _error(kind: DecodeKind, text: str, file: str | None, field: str = "") -> Co
 
 
 class StrictErrors(Exception):
-    """Unknown and duplicate fields; nothing else is wrong. Control flow inside the decoder, never shown."""
+    """Unknown and duplicate fields without other errors. Internal to the decoder, never shown."""
 
     def __init__(self, problems: list[StrictProblem]) -> None:
         super().__init__(*problems)
         self.problems = problems
 
 
-def _decode(text: str) -> DecodedDocument:
+def _decode(text: str, version: KubernetesVersion) -> DecodedDocument:
     tree, strict = read_tree(text)
     header = _registered(_required(header_of(tree)))
-    values, strict_fields = decode_object(_table(header), tree)
+    values, strict_fields = decode_object(_table(header, version), tree)
     strict = [*strict, *strict_fields]
     if header.kind == CONFIGURATION_KIND and isinstance(values, dict):
         strict = [*strict, *_decode_all_args(values)]
@@ -166,7 +169,7 @@ def _decode(text: str) -> DecodedDocument:
 
 
 def read_tree(text: str) -> tuple[JsonValue, list[StrictProblem]]:
-    """The document as a tree, and the strict problem that YAML itself has with it."""
+    """Return the document as a tree, and the strict problem of the YAML text."""
     if looks_like_json(text):
         return parse_json(text), []
     document = parse_yaml(text)
@@ -174,7 +177,7 @@ def read_tree(text: str) -> tuple[JsonValue, list[StrictProblem]]:
 
 
 def header_of(tree: JsonValue) -> DocumentHeader:
-    """apiVersion and kind; unlike all other fields they are found in any spelling of upper and lower case."""
+    """Return apiVersion and kind. Unlike all other fields, these are case-insensitive."""
     found = {"apiversion": "", "kind": ""}
     for key, value in _pairs(tree):
         name = key.casefold()
@@ -220,14 +223,14 @@ def _registered(header: DocumentHeader) -> DocumentHeader:
     raise DecodeAbort(DecodeKind.NOT_REGISTERED, f"{text}; {hint}", "kind")
 
 
-def _table(header: DocumentHeader) -> ObjectOf:
-    """The table of a kind. Fields of the internal version have no names in documents, so each of them is unknown."""
-    table = _KINDS[header.kind]
+def _table(header: DocumentHeader, version: KubernetesVersion = DEFAULT_VERSION) -> ObjectOf:
+    """Return the table of a kind. The internal version has no field names: all are unknown."""
+    table = configuration_of(version) if header.kind == CONFIGURATION_KIND else _KINDS[header.kind]
     return table if header.version == _VERSION else ObjectOf(table.make, {}, table.header)
 
 
 def decode_object(table: ObjectOf, tree: JsonValue) -> tuple[object, list[StrictProblem]]:
-    """The object that a table makes of a tree, and the strict problems."""
+    """Return the object decoded from a tree, and the strict problems."""
     log = DecodeLog()
     decoded = table.decode(tree, DocumentPlace(), log) if tree is not None else table.zero()
     log.raise_first()
@@ -235,7 +238,7 @@ def decode_object(table: ObjectOf, tree: JsonValue) -> tuple[object, list[Strict
 
 
 def _decode_all_args(values: dict[str, Any]) -> Iterator[StrictProblem]:
-    """Replaces the raw arguments in the profiles by decoded ones; yields the strict problems in them."""
+    """Replace raw arguments in the profiles by decoded ones; yield their strict problems."""
     for i, profile in enumerate(values.get("profiles", ())):
         for j, entry in enumerate(profile.get("plugin_config", ())):
             try:
@@ -247,7 +250,7 @@ def _decode_all_args(values: dict[str, Any]) -> Iterator[StrictProblem]:
 
 
 def _in_args(abort: DecodeAbort, where: str, plugin: str) -> DecodeAbort:
-    """The problem of one argument object, worded as upstream nests it."""
+    """Return the problem of one argument object, in upstream's nested words."""
     names_plugin = abort.kind is DecodeKind.WRONG_KIND
     text = abort.text if names_plugin else f"decoding args for plugin {plugin}: {abort.text}"
     field = f"{where}.args.{abort.field}" if abort.field else f"{where}.args"
@@ -255,7 +258,7 @@ def _in_args(abort: DecodeAbort, where: str, plugin: str) -> DecodeAbort:
 
 
 def _args_problem(where: str, plugin: str, strict: StrictErrors) -> StrictProblem:
-    """All strict problems of one argument object in one, worded as upstream nests them."""
+    """Combine all strict problems of one argument object, in upstream's nested words."""
     texts = ", ".join(problem.text for problem in strict.problems)
     nested = f"strict decoding error: decoding args for plugin {plugin}: strict decoding error: {texts}"
     hints = [problem.hint for problem in strict.problems if problem.hint]
@@ -263,10 +266,10 @@ def _args_problem(where: str, plugin: str, strict: StrictErrors) -> StrictProble
 
 
 def _decode_args(plugin: str, tree: JsonValue) -> object:
-    """Typed arguments for a plugin that has a type for them; the plain value for any other."""
+    """Return typed arguments if the plugin has a type for them, or else the plain value."""
     if plugin not in ARGS_TYPES:
         return plain(tree)
-    wanted = DocumentHeader(API_GROUP, _VERSION, f"{plugin}Args")
+    wanted = DocumentHeader(API_GROUP, _VERSION, ARGS_TYPES[plugin].__name__)
     header = _registered(header_of(tree).with_defaults(wanted))
     decoded, strict = decode_object(_table(header), tree)
     if header.kind != wanted.kind:
@@ -281,28 +284,28 @@ def _decode_args(plugin: str, tree: JsonValue) -> object:
 
 
 SECRET_FIELDS: Final = frozenset({"keyData", "certData"})
-"""Of an extender's tlsConfig. A certificate is no secret, but its file often holds the key as well."""
+"""Fields of an extender's tlsConfig. A certificate is public, but its file may have the key."""
 SECRETS_ARE_HIDDEN: Final = (
     f"# Secrets are hidden: put them in place of {HIDDEN_DATA} and {HIDDEN_PASSWORD} before this file is loaded."
 )
 
 
 def to_document(config: SchedulerConfiguration) -> dict[str, PlainValue]:
-    """The configuration as a v1 document; plugin sets as merged, not expanded."""
+    """Return the configuration as a v1 document; plugin sets are merged, not expanded."""
     document = CONFIGURATION.encode(config)
     assert isinstance(document, dict)
     return document
 
 
 def public_document(config: SchedulerConfiguration) -> dict[str, PlainValue]:
-    """`to_document` without secrets."""
+    """Return the document without secrets."""
     document = without_secrets(to_document(config))
     assert isinstance(document, dict)
     return document
 
 
 def without_secrets(value: PlainValue) -> PlainValue:
-    """A document, or a part of one, with words in place of its secrets."""
+    """Return a document, or a part of one, with placeholders for its secrets."""
     if isinstance(value, dict):
         return {key: HIDDEN_DATA if key in SECRET_FIELDS else without_secrets(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -311,24 +314,24 @@ def without_secrets(value: PlainValue) -> PlainValue:
 
 
 def args_document(args: Args) -> PlainValue:
-    """Plugin arguments as they are printed: typed ones with apiVersion and kind, others as they are."""
+    """Return plugin arguments for printing; typed ones get apiVersion and kind."""
     return None if args is None else PLUGIN_ARGS.encode(args)
 
 
 def dump_yaml(config: SchedulerConfiguration) -> str:
-    """The document as YAML, keys sorted as kube-scheduler prints them. Holds all secrets."""
+    """Return the document as YAML with all secrets, keys sorted as by kube-scheduler."""
     return _yaml(to_document(config))
 
 
 def dump_public_yaml(config: SchedulerConfiguration) -> str:
-    """The document as YAML without secrets. If there were any, its first line says so: it cannot be loaded as it is."""
+    """Return the document as YAML without secrets. A first line warns if any were replaced."""
     document = public_document(config)
     text = _yaml(document)
     return text if document == to_document(config) else f"{SECRETS_ARE_HIDDEN}\n{text}"
 
 
 def _yaml(document: PlainValue) -> str:
-    """Other scripts are readable as they are, unless there are marks among them that would not be seen."""
+    """Return the text with non-ASCII characters, unless some of them are invisible."""
     text = _dumped(document, as_it_is=True)
     return text if has_printable_lines(text) else _dumped(document, as_it_is=False)
 
@@ -338,7 +341,7 @@ def _dumped(document: PlainValue, *, as_it_is: bool) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes every string that Kubernetes' YAML reader would take for something else."""
+    """Quotes every string that Kubernetes' YAML reader would not read as a string."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True

@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build stage: what really runs with a configuration. One ordered list per extension point, and weights.
+"""Build stage: one ordered list of plugins per extension point, and their weights.
 
-Follows `validation`. Takes profiles and the capabilities of the registered plugins (see `catalog`). The checks are
-kube-scheduler's, in its order and words, and need no plugin instances: the TLS material of extenders, arguments of
-NodeResourcesFit, extension points and weights, one queue sort for all profiles.
+Follows `validation`. Uses profiles and the capabilities of registered plugins (`plugins.in_tree`).
+The checks, in kube-scheduler's order and words, need no plugin instances: extenders' TLS material,
+arguments of NodeResourcesFit, extension points, weights, a common queue sort.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Final
 
-from steersman.api.go_text import quote
-from steersman.config.args_validation import args_errors
-from steersman.config.catalog import IN_TREE_CAPABILITIES, Capabilities
+from steersman.api import Duration, quote
 from steersman.config.configuration import (
     ALL_PLUGINS,
-    ARGS_TYPES,
     Args,
     ConfigStruct,
     Extender,
@@ -28,10 +24,10 @@ from steersman.config.configuration import (
     PluginSet,
     SchedulerConfiguration,
 )
-from steersman.config.durations import Duration
-from steersman.config.errors import ConfigError, ConfigProblem, ConfigStage, joined
+from steersman.config.errors import ConfigError, ConfigProblem, ConfigStage, joined, similar_name
 from steersman.config.extenders import ExtenderConfigError, check_tls, in_call_order, timeout, with_ignored_resources
 from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
+from steersman.config.plugins.in_tree import ARGS_TYPES, IN_TREE_CAPABILITIES, Capabilities, in_tree_capabilities
 
 _MAX_NODE_SCORE: Final = 100
 _MAX_TOTAL_SCORE: Final = 2**63 - 1
@@ -51,8 +47,9 @@ POINT_ORDER: Final = (
     ExtensionPoint.QUEUE_SORT,
     ExtensionPoint.PLACEMENT_GENERATE,
     ExtensionPoint.PLACEMENT_SCORE,
+    ExtensionPoint.POD_GROUP_POST_FILTER,
 )
-"""The order in which points are filled, which decides what error is found first."""
+"""The order in which points are filled, which determines the first error."""
 
 
 class EffectiveConfiguration(ConfigStruct, frozen=True):
@@ -60,27 +57,27 @@ class EffectiveConfiguration(ConfigStruct, frozen=True):
 
     profiles: tuple[EffectiveProfile, ...]
     extenders: tuple[Extender, ...] = ()
-    """Extenders in the order in which they are called."""
+    """Extenders in calling order."""
     extender_timeouts: tuple[Duration, ...] = ()
-    """Time limits of the extenders in the order of the document."""
+    """Timeouts of the extenders in the order of the document."""
 
 
 def build(
     config: SchedulerConfiguration,
-    capabilities: Capabilities = IN_TREE_CAPABILITIES,
+    capabilities: Capabilities | None = None,
     gates: FeatureGates = DEFAULT_GATES,
     file: str | None = None,
 ) -> EffectiveConfiguration:
-    """The configuration as it runs with the given plugins; reads the TLS files of extenders. Raises `ConfigError`."""
+    """Return the configuration as it runs with these plugins, by default kube-scheduler's.
+
+    Reads the TLS files of extenders. Raises `ConfigError`.
+    """
     try:
         check_tls(config.extenders)
-        profiles = tuple(_effective(config, capabilities, gates))
     except ExtenderConfigError as error:
         raise _error(f"couldn't build extenders: {error}", file) from None
-    except ExpansionError as error:
-        raise _error(f"initializing profiles: {error}", file) from None
     return EffectiveConfiguration(
-        profiles=profiles,
+        profiles=tuple(effective_profiles(config, capabilities, gates, file)),
         extenders=in_call_order(config.extenders),
         extender_timeouts=tuple(timeout(extender) for extender in config.extenders),
     )
@@ -88,23 +85,26 @@ def build(
 
 def effective_profiles(
     config: SchedulerConfiguration,
-    capabilities: Capabilities = IN_TREE_CAPABILITIES,
+    capabilities: Capabilities | None = None,
     gates: FeatureGates = DEFAULT_GATES,
     file: str | None = None,
 ) -> list[EffectiveProfile]:
-    """The profiles as they run, without touching the extenders' files. Raises `ConfigError`."""
+    """Return the profiles as they run without reading extenders' files. Raises `ConfigError`."""
+    if capabilities is None:
+        capabilities = in_tree_capabilities(gates.version)
     try:
         return list(_effective(config, capabilities, gates))
     except ExtenderConfigError as error:
         raise _error(f"couldn't build extenders: {error}", file) from None
     except ExpansionError as error:
-        raise _error(f"initializing profiles: {error}", file) from None
+        raise _error(f"initializing profiles: {error}", file, error.hint) from None
 
 
 def check_disabled(
     config: SchedulerConfiguration, capabilities: Capabilities = IN_TREE_CAPABILITIES, file: str | None = None
 ) -> None:
-    """Raises `ConfigError` if a profile disables what is no plugin. kube-scheduler passes over it, and nothing is disabled."""
+    """Raise `ConfigError` if a profile disables or configures unknown plugins, which kube-scheduler
+    ignores."""
     problems = [problem for index, _ in enumerate(config.profiles) for problem in _unknown(config, index, capabilities)]
     if problems:
         raise ConfigError(ConfigStage.BUILD, problems, file=file)
@@ -112,6 +112,11 @@ def check_disabled(
 
 def _unknown(config: SchedulerConfiguration, index: int, capabilities: Capabilities) -> Iterator[ConfigProblem]:
     plugins = config.profiles[index].plugins
+    for position, given in enumerate(config.profiles[index].plugin_config):
+        if given.name not in capabilities:
+            field = f"profiles[{index}].pluginConfig[{position}].name"
+            text = f"{field}: {quote(given.name)} is no plugin, so nothing reads its arguments"
+            yield ConfigProblem(text, field=field, bad_value=given.name, hint=_similar(given.name, capabilities))
     sections = {point.value: plugins.at(point).disabled for point in ExtensionPoint}
     for section, entries in {"multiPoint": plugins.multi_point.disabled, **sections}.items():
         for position, entry in enumerate(entries):
@@ -126,12 +131,11 @@ def _unknown(config: SchedulerConfiguration, index: int, capabilities: Capabilit
 
 
 def _similar(name: str, capabilities: Capabilities) -> str:
-    close = get_close_matches(name, capabilities, n=1)
-    return f"did you mean {quote(close[0])}?" if close else "`steersman config show --effective` lists the plugins"
+    return similar_name(name, capabilities) or "`steersman config show --effective` lists the plugins"
 
 
-def _error(text: str, file: str | None) -> ConfigError:
-    return ConfigError(ConfigStage.BUILD, [ConfigProblem(text)], file=file)
+def _error(text: str, file: str | None, hint: str = "") -> ConfigError:
+    return ConfigError(ConfigStage.BUILD, [ConfigProblem(text, hint=hint)], file=file)
 
 
 def _effective(
@@ -143,23 +147,24 @@ def _effective(
             _check_args(profile, capabilities, gates)
             effective = effective_profile(profile, capabilities)
         except ExpansionError as error:
-            raise ExpansionError(f"creating profile for scheduler name {profile.scheduler_name}: {error}") from None
+            text = f"creating profile for scheduler name {profile.scheduler_name}: {error}"
+            raise ExpansionError(text, error.hint) from None
         first = first or _queue_sort(profile, effective)
         _check_same_queue_sort(profile, first, _queue_sort(profile, effective))
         yield effective
 
 
 def _check_args(profile: KubeSchedulerProfile, capabilities: Capabilities, gates: FeatureGates) -> None:
-    """Checks the arguments of every plugin that is made; after `validation` only those of NodeResourcesFit can be wrong."""
+    """Check the arguments of all running plugins; validation skips those of NodeResourcesFit."""
     running = profile.plugins.enabled_names() & set(capabilities)
     for entry in sorted(profile.plugin_config, key=lambda entry: entry.name):
-        if entry.name not in running or entry.name not in ARGS_TYPES:
+        wanted = ARGS_TYPES.get(entry.name)
+        if wanted is None or entry.name not in running:
             continue
-        if not isinstance(entry.args, ARGS_TYPES[entry.name]):
-            wanted = ARGS_TYPES[entry.name].__name__
-            got = type(entry.args).__name__
-            raise ExpansionError(f'initializing plugin "{entry.name}": want args to be of type {wanted}, got {got}')
-        errors = args_errors("", entry.args, gates)
+        if not isinstance(entry.args, wanted):
+            mismatch = f"want args to be of type {wanted.__name__}, got {type(entry.args).__name__}"
+            raise ExpansionError(f'initializing plugin "{entry.name}": {mismatch}')
+        errors = entry.args.errors("", gates)
         if errors:
             raise ExpansionError(f'initializing plugin "{entry.name}": {joined(errors)}')
 
@@ -181,7 +186,11 @@ def _check_same_queue_sort(profile: KubeSchedulerProfile, first: tuple[str, Args
 
 
 class ExpansionError(ValueError):
-    """A profile cannot run with the registered plugins."""
+    """A profile cannot run with the registered plugins. `hint` complements upstream's text."""
+
+    def __init__(self, text: str, hint: str = "") -> None:
+        super().__init__(text)
+        self.hint = hint
 
 
 class EffectiveProfile(ConfigStruct, frozen=True):
@@ -194,14 +203,14 @@ class EffectiveProfile(ConfigStruct, frozen=True):
     score_weights: Mapping[str, int] = {}
     placement_score_weights: Mapping[str, int] = {}
     args: Mapping[str, Args] = {}
-    """Arguments of the plugins that take part, sorted by name; plugins without arguments are missing."""
+    """Arguments of the running plugins, sorted by name; plugins without arguments are missing."""
 
     def at(self, point: ExtensionPoint) -> tuple[str, ...]:
         return self.plugins.get(point, ())
 
 
 def effective_profile(profile: KubeSchedulerProfile, capabilities: Capabilities) -> EffectiveProfile:
-    """The profile as it runs; raises `ExpansionError`."""
+    """Return the profile as it runs. Raises `ExpansionError`."""
     names = {point: _explicit(point, profile.plugins.at(point), capabilities) for point in POINT_ORDER}
     if profile.plugins.multi_point.enabled:
         names = {point: _expanded(point, profile.plugins, capabilities, names[point]) for point in POINT_ORDER}
@@ -221,11 +230,11 @@ def effective_profile(profile: KubeSchedulerProfile, capabilities: Capabilities)
 
 
 def _explicit(point: ExtensionPoint, section: PluginSet, capabilities: Capabilities) -> tuple[str, ...]:
-    """The plugins of a point's own section."""
+    """Return the plugins of a point's own section."""
     names: list[str] = []
     for plugin in section.enabled:
         if plugin.name not in capabilities:
-            raise _missing(point, plugin.name)
+            raise _missing(point, plugin.name, capabilities)
         if point not in capabilities[plugin.name]:
             raise ExpansionError(f"plugin {quote(plugin.name)} does not extend {point.interface} plugin")
         if plugin.name in names:
@@ -237,7 +246,7 @@ def _explicit(point: ExtensionPoint, section: PluginSet, capabilities: Capabilit
 def _expanded(
     point: ExtensionPoint, plugins: Plugins, capabilities: Capabilities, explicit: Sequence[str]
 ) -> tuple[str, ...]:
-    """Explicit plugins that MultiPoint has too, then the other MultiPoint plugins, then the other explicit ones."""
+    """Return plugins in order: explicit and in MultiPoint, other MultiPoint, other explicit."""
     disabled = {plugin.name for plugin in plugins.at(point).disabled}
     if ALL_PLUGINS in disabled:
         return tuple(explicit)
@@ -262,13 +271,13 @@ def _expanded(
 def _implementing(point: ExtensionPoint, enabled: Iterable[PluginEntry], capabilities: Capabilities) -> Iterable[str]:
     for plugin in enabled:
         if plugin.name not in capabilities:
-            raise _missing(point, plugin.name)
+            raise _missing(point, plugin.name, capabilities)
         if point in capabilities[plugin.name]:
             yield plugin.name
 
 
-def _missing(point: ExtensionPoint, name: str) -> ExpansionError:
-    return ExpansionError(f"{point.interface} {quote(name)} does not exist")
+def _missing(point: ExtensionPoint, name: str, capabilities: Capabilities) -> ExpansionError:
+    return ExpansionError(f"{point.interface} {quote(name)} does not exist", _similar(name, capabilities))
 
 
 def _repeated(point: ExtensionPoint, name: str) -> ExpansionError:
@@ -277,9 +286,14 @@ def _repeated(point: ExtensionPoint, name: str) -> ExpansionError:
 
 def _check_counts(scheduler_name: str, names: Mapping[ExtensionPoint, Sequence[str]]) -> None:
     profile = f"profile with scheduler name {quote(scheduler_name)}"
-    sorters = len(names[ExtensionPoint.QUEUE_SORT])
-    if sorters != 1:
-        raise ExpansionError(f"only one queue sort plugin required for {profile}, but got {sorters}")
+    sorters = names[ExtensionPoint.QUEUE_SORT]
+    if len(sorters) != 1:
+        hint = (
+            f"disable the others in every profile, plugins.queueSort.disabled: [{{name: {sorters[0]}}}]"
+            if sorters
+            else ""
+        )
+        raise ExpansionError(f"only one queue sort plugin required for {profile}, but got {len(sorters)}", hint)
     if not names[ExtensionPoint.BIND]:
         raise ExpansionError(f"at least one bind plugin is needed for {profile}")
     if len(names[ExtensionPoint.PLACEMENT_GENERATE]) > 1:
@@ -287,7 +301,7 @@ def _check_counts(scheduler_name: str, names: Mapping[ExtensionPoint, Sequence[s
 
 
 def _weights(plugins: Plugins, point: ExtensionPoint, capabilities: Capabilities, title: str) -> dict[str, int]:
-    """The weight of every plugin that implements the point; the point's own section goes before MultiPoint."""
+    """Return the weights of the plugins of a point; its own section precedes MultiPoint."""
     weights: dict[str, int] = {}
     total = 0
     for plugin in (*plugins.at(point).enabled, *plugins.multi_point.enabled):
@@ -302,7 +316,7 @@ def _weights(plugins: Plugins, point: ExtensionPoint, capabilities: Capabilities
 
 
 def _wrapped(value: int) -> int:
-    """The value as a 64-bit integer that overflows silently: with a negative total the check overflows too, as upstream's."""
+    """Return the value as a wrapping int64: as upstream, the check may overflow, too."""
     return (value + 2**63) % 2**64 - 2**63
 
 

@@ -1,26 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors of a configuration document: the stage that failed and every problem it found, in kube-scheduler's words.
+"""Errors of a configuration document: the failed stage and problems, in kube-scheduler's words.
 
-`documents` raises what `field_kinds` has written into a `DecodeLog`; `validation` and `args_validation` make a `FieldError` per
-field; `effective_configuration` has one text. All of them become a `ConfigError`: the command line prints its `lines`,
-conformance compares its `errors`.
+`documents` raises what `field_kinds` has written to a `DecodeLog`; `validation` and `plugins`
+create a `FieldError` per field; `effective_configuration` has one text. All become a `ConfigError`:
+the command line prints its `lines`, conformance compares its `errors`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from enum import StrEnum
 from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from steersman.api.go_text import quote
+from steersman.api import Duration, label_syntax, quote
+from steersman.base import InputError
 from steersman.config.document_tree import JsonObject, JsonValue, Number
-from steersman.config.durations import Duration
-from steersman.errors import InputError
 
 _MOST_STRICT_ERRORS: Final = 100
 _LONGEST_SHOWN: Final = 200
@@ -33,7 +31,7 @@ class ConfigStage(StrEnum):
 
 
 class ConfigProblem(msgspec.Struct, frozen=True):
-    """One thing that is wrong. `text` is kube-scheduler's where users see it; parts are set where they are known."""
+    """One problem. `text` is kube-scheduler's where users see it; known parts are separate."""
 
     text: str
     type: str = ""
@@ -53,7 +51,7 @@ class ConfigProblem(msgspec.Struct, frozen=True):
 
 
 class ConfigError(InputError):
-    """A configuration cannot be used. `str()` is one line; `lines` has one line per problem."""
+    """An invalid configuration. `str()` is one line; `lines` has one line per problem."""
 
     def __init__(
         self,
@@ -64,13 +62,13 @@ class ConfigError(InputError):
         file: str | None = None,
     ) -> None:
         self.stage = stage
-        #: Class of a decode error, `None` for the other stages.
+        #: Class of a decode error; `None` for the other stages.
         self.kind = kind
         self.errors: Sequence[ConfigProblem] = tuple(problems)
         super().__init__(_summary(self.errors), file=file)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How copies are made: from stage and problems, because the message, which exceptions keep, is not enough."""
+        """Copy by stage and problems, because the message of the exception is not enough."""
         return partial(ConfigError, kind=self.kind, file=self.file), (self.stage, self.errors), self.__dict__
 
     @property
@@ -144,19 +142,32 @@ def not_supported(field: str, value: str, supported: Iterable[str]) -> FieldErro
 
 
 def unique(errors: Iterable[FieldError]) -> list[FieldError]:
-    """The errors without those whose text occurred before."""
+    """Return the errors without repeated texts."""
     return list({error.text: error for error in reversed(list(errors))}.values())[::-1]
 
 
 def joined(errors: Iterable[FieldError]) -> str:
-    """All errors in one text, in brackets if there are several."""
+    """Return all errors in one text, in brackets if there are several."""
     texts = list(dict.fromkeys(error.text for error in errors))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def child(path: str, name: str) -> str:
-    """The path of a field below `path`, which may be empty."""
+    """Return the path of a field below `path`, which may be empty."""
     return f"{path}.{name}" if path else name
+
+
+def label_key_errors(path: str, name: str) -> list[FieldError]:
+    """Return the errors of `name` as the key of a label."""
+    return [invalid(path, name, problem) for problem in label_syntax.key_errors(name)]
+
+
+def similar_name(name: str, known: Iterable[str]) -> str:
+    """Return a question that suggests the most similar name, or ""."""
+    from difflib import get_close_matches  # slow to import, and only needed for errors
+
+    close = get_close_matches(name, known, n=1)
+    return f"did you mean {quote(close[0])}?" if close else ""
 
 
 def shown(value: object) -> str:
@@ -167,11 +178,11 @@ def shown(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-# -- problems of decoding ----------------------------------------------------------------------------------------------
+# -- decoding errors ---------------------------------------------------------------------------------------------------
 
 
 class DecodeKind(StrEnum):
-    """Why a document cannot be decoded."""
+    """The reason why a document cannot be decoded."""
 
     MISSING_KIND = "missingKind"
     MISSING_VERSION = "missingVersion"
@@ -184,29 +195,25 @@ class DecodeKind(StrEnum):
 
 
 class DocumentPlace(msgspec.Struct, frozen=True):
-    """A position in the document: once with list indices for people, once without as kube-scheduler names fields."""
+    """A position in the document: `path` has list indices, `field` is kube-scheduler's name."""
 
     path: str = ""
     field: str = ""
 
     def member(self, name: str, embedded: str = "") -> DocumentPlace:
-        """The field `name`; `embedded` is the Go struct that holds it, if fields of that struct are written inline."""
+        """Return the place of field `name`; `embedded` is its Go struct if inlined."""
         spelled = f"{embedded}.{name}" if embedded else name
-        return DocumentPlace(_joined(self.path, name), _joined(self.field, spelled))
+        return DocumentPlace(child(self.path, name), child(self.field, spelled))
 
     def entry(self, key: str) -> DocumentPlace:
-        return DocumentPlace(_joined(self.path, key), self.field)
+        return DocumentPlace(child(self.path, key), self.field)
 
     def item(self, index: int) -> DocumentPlace:
         return DocumentPlace(f"{self.path}[{index}]", self.field)
 
 
-def _joined(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if prefix else name
-
-
 class DecodeAbort(Exception):
-    """A problem that ends decoding, at once or, if it was logged, at the end."""
+    """A problem that ends decoding: at once, or at the end if it was logged."""
 
     def __init__(self, kind: DecodeKind, text: str, field: str = "") -> None:
         super().__init__(text)
@@ -216,7 +223,7 @@ class DecodeAbort(Exception):
 
 
 class StrictProblem(msgspec.Struct, frozen=True):
-    """An unknown or repeated field, in kube-scheduler's words, and what may have been meant."""
+    """An unknown or repeated field, in kube-scheduler's words, and a suggestion."""
 
     text: str
     hint: str = ""
@@ -225,17 +232,15 @@ class StrictProblem(msgspec.Struct, frozen=True):
 class DecodeLog(msgspec.Struct):
     """The problems of one object that decoding has found so far.
 
-    A wrong type is remembered and decoding goes on (the first one is reported, and wins over everything strict); a bad
-    duration ends decoding at once.
+    A wrong type is logged and decoding continues (only the first is reported, in preference to
+    strict problems); an invalid duration ends decoding at once.
     """
 
     strict: list[StrictProblem] = []
     first_mismatch: DecodeAbort | None = None
 
     def unknown(self, place: DocumentPlace, name: str, known: Iterable[str]) -> None:
-        similar = get_close_matches(name, known, n=1)
-        hint = f"did you mean {quote(similar[0])}?" if similar else ""
-        self._strict(StrictProblem(f"unknown field {quote(place.path)}", hint))
+        self._strict(StrictProblem(f"unknown field {quote(place.path)}", similar_name(name, known)))
 
     def duplicate(self, place: DocumentPlace) -> None:
         self._strict(StrictProblem(f"duplicate field {quote(place.path)}"))
@@ -245,11 +250,11 @@ class DecodeLog(msgspec.Struct):
             self.strict.append(problem)
 
     def mismatch(self, place: DocumentPlace, expected: str, value: JsonValue) -> None:
-        """Logs that `value` has the wrong type or is out of range."""
+        """Log that `value` has the wrong type or is out of range."""
         self._remember(type_problem(place, expected, value))
 
     def bad_value(self, place: DocumentPlace, text: str) -> None:
-        """Logs a value of the right type whose content means nothing."""
+        """Log a value of the right type with invalid content."""
         self._remember(DecodeAbort(DecodeKind.VALUE, f"{place.path}: {text}", place.field))
 
     def _remember(self, problem: DecodeAbort) -> None:
@@ -265,7 +270,7 @@ def type_problem(place: DocumentPlace, expected: str, value: JsonValue) -> Decod
 
 
 def described(value: JsonValue) -> str:
-    """The value in words: `the string "abc"`, `a list`."""
+    """Return a description of the value: `the string "abc"`, `a list`."""
     if isinstance(value, JsonObject):
         return "a mapping"
     if isinstance(value, tuple):
@@ -278,5 +283,5 @@ def described(value: JsonValue) -> str:
 
 
 def _cut(text: str) -> str:
-    """The field finds what is longer in the file."""
+    """Shorten a text; users find the full value by its field."""
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The extenders section, made ready: call order, timeouts, TLS material, resources that the scheduler ignores.
+"""Preparation of extenders: call order, timeouts, TLS material, ignored resources.
 
-Used by `effective_configuration`; the extender client takes the effective order and timeouts from there.
+Used by `effective_configuration`, which passes order and timeouts to the extender client.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Final
 
 import msgspec
 
+from steersman.api import Duration
 from steersman.config.configuration import (
     Extender,
     ExtenderTLSConfig,
     KubeSchedulerProfile,
-    NodeResourcesFitArgs,
     PluginConfig,
     SchedulerConfiguration,
 )
-from steersman.config.durations import Duration
+from steersman.config.plugins.node_resources import NodeResourcesFitArgs
 
 DEFAULT_TIMEOUT: Final = Duration.from_seconds(5)
 _FIT: Final = "NodeResourcesFit"
@@ -33,17 +33,17 @@ class ExtenderConfigError(ValueError):
 
 
 def in_call_order(extenders: Sequence[Extender]) -> tuple[Extender, ...]:
-    """Extenders that may fail without harm are called after all others."""
+    """Return the extenders in calling order: those with ignorable errors come last."""
     return tuple(sorted(extenders, key=lambda extender: extender.ignorable))
 
 
 def timeout(extender: Extender) -> Duration:
-    """Time limit of one call."""
+    """Return the timeout of one call."""
     return extender.http_timeout or DEFAULT_TIMEOUT
 
 
 def with_ignored_resources(config: SchedulerConfiguration) -> tuple[KubeSchedulerProfile, ...]:
-    """The profiles, with the resources that extenders take over put into the arguments of NodeResourcesFit."""
+    """Return the profiles; NodeResourcesFit then ignores resources that extenders take over."""
     ignored = tuple(
         resource.name
         for extender in config.extenders
@@ -53,6 +53,14 @@ def with_ignored_resources(config: SchedulerConfiguration) -> tuple[KubeSchedule
     if not ignored:
         return config.profiles
     return tuple(_ignoring(profile, ignored) for profile in config.profiles)
+
+
+def with_extender_resources(config: SchedulerConfiguration) -> SchedulerConfiguration:
+    """Return the configuration as kube-scheduler writes it, with ignored resources if possible."""
+    try:
+        return msgspec.structs.replace(config, profiles=with_ignored_resources(config))
+    except ExtenderConfigError:
+        return config
 
 
 def _ignoring(profile: KubeSchedulerProfile, ignored: tuple[str, ...]) -> KubeSchedulerProfile:
@@ -69,9 +77,9 @@ def _ignoring(profile: KubeSchedulerProfile, ignored: tuple[str, ...]) -> KubeSc
 
 
 def check_tls(extenders: Iterable[Extender]) -> None:
-    """Raises `ExtenderConfigError` if the TLS settings of an extender contradict each other or cannot be read.
+    """Raise `ExtenderConfigError` if TLS settings of an extender are contradictory or unreadable.
 
-    Only the PEM framing is looked at; what is inside a certificate is found out when the client connects.
+    Checks only the PEM framing; invalid certificates fail when the client connects.
     """
     for extender in extenders:
         _check_tls(extender.tls_config or ExtenderTLSConfig(), https=extender.enable_https)

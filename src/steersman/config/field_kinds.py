@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of values a configuration field may have: how each is decoded strictly, and how it is printed.
+"""The kinds of configuration values: strict decoding and printing of each.
 
-`schema` composes them to tables, one per v1 type. Decoding follows kube-scheduler's JSON decoder: null means
-"not given", an integer must be written as an integer, a field that is not in the table is reported with its path.
+`schema` combines them in tables, one per v1 type. Decoding is kube-scheduler's: null means "not
+given", an integer must be written as an integer, an unknown field is reported with its path.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Final, Never, Protocol, cast
 
 import msgspec
 
+from steersman.api import Duration, DurationError
 from steersman.config.configuration import API_VERSION
 from steersman.config.document_tree import JsonObject, JsonValue, Number, PlainValue
-from steersman.config.durations import Duration, DurationError
 from steersman.config.errors import DecodeAbort, DecodeKind, DecodeLog, DocumentPlace, type_problem
 
 
 class _Absent:
-    """The value of a field that is not given, or null."""
+    """The value of a field that is missing or null."""
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -34,7 +34,7 @@ ABSENT: Final = _Absent()
 
 
 class _UnwrittenList(tuple[Never, ...]):
-    """An empty list that nobody wrote: equal to `()` for every reader, but printed as null."""
+    """An empty list for a missing value: equals `()`, but is printed as null."""
 
     __slots__ = ()
 
@@ -46,13 +46,13 @@ class FieldKind(Protocol):
     """One kind of value."""
 
     def decode(self, value: JsonValue, place: DocumentPlace, log: DecodeLog) -> object:
-        """The value for the typed configuration, or `ABSENT`; problems go to the log."""
+        """Return the typed value, or `ABSENT`; problems go to the log."""
 
     def zero(self) -> object:
-        """The value that stands for a null in a list."""
+        """Return the value that replaces a null in a list."""
 
     def encode(self, value: object) -> PlainValue:
-        """The value as it is printed."""
+        """Return the value as printed."""
 
 
 class TextField(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ class Boolean(msgspec.Struct, frozen=True):
 
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,20}")
-"""Of no more digits than 64 bits have: JSON has no leading zeros."""
+"""At most 20 digits, as many as 64 bits need: JSON has no leading zeros."""
 
 
 class Integer(msgspec.Struct, frozen=True):
@@ -121,7 +121,7 @@ class Float32(msgspec.Struct, frozen=True):
 
 
 class DurationText(msgspec.Struct, frozen=True):
-    """A Go duration. Errors end decoding at once, as they do upstream, where the type decodes itself."""
+    """A Go duration. Errors end decoding at once as upstream, where the type decodes itself."""
 
     nullable: bool = False
 
@@ -147,7 +147,7 @@ _BYTE: Final = Integer(0, 255)
 
 
 class Base64(msgspec.Struct, frozen=True):
-    """Bytes in base64 text; a list of byte values is accepted too."""
+    """Bytes in base64 text; a list of byte values is accepted, too."""
 
     def decode(self, value: JsonValue, place: DocumentPlace, log: DecodeLog) -> object:
         if isinstance(value, tuple):
@@ -170,7 +170,7 @@ class Base64(msgspec.Struct, frozen=True):
 
 
 class Raw(msgspec.Struct, frozen=True):
-    """Any value, kept as it is."""
+    """Any value, unchanged."""
 
     def decode(self, value: JsonValue, place: DocumentPlace, log: DecodeLog) -> object:
         return ABSENT if value is None else value
@@ -232,24 +232,25 @@ class Printed(Enum):
     ALWAYS = "always"
     UNLESS_EMPTY = "unless empty"
     UNLESS_NONE = "unless none"
+    UNLESS_DEFAULT = "unless default"
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One field of an object: its name in the document is the key in `ObjectOf.fields`."""
+    """One field of an object; its name in documents is the key in `ObjectOf.fields`."""
 
     attribute: str
     kind: FieldKind
     printed: Printed = Printed.UNLESS_EMPTY
     embedded: str = ""
-    """Name of the Go struct whose fields are written inline, part of the field's name in type errors."""
+    """Name of the inlined Go struct that has the field, part of its name in type errors."""
     zero_is_absent: bool = False
-    """An explicit zero value means the same as no value: the default."""
+    """Whether an explicit zero value means the default, like a missing value."""
     absent: object = ABSENT
     """Value when not given, if that is not the default of the typed configuration."""
 
 
 class ObjectOf(msgspec.Struct, frozen=True):
-    """A mapping with known fields, made into an object by `make`."""
+    """A mapping with known fields, converted to an object by `make`."""
 
     make: Callable[..., object]
     fields: Mapping[str, Field]
@@ -281,7 +282,7 @@ class ObjectOf(msgspec.Struct, frozen=True):
             given[member.attribute] = decoded
 
     def of(self, given: Mapping[str, object]) -> object:
-        """The object in which only these attributes were given."""
+        """Return the object with these attributes and the defaults of all others."""
         fixed = {member.attribute: member.absent for member in self.fields.values() if member.absent is not ABSENT}
         return self.make(**{**fixed, **given})
 
@@ -300,11 +301,13 @@ class ObjectOf(msgspec.Struct, frozen=True):
 def _is_printed(when: Printed, content: object) -> bool:
     if when is Printed.UNLESS_EMPTY:
         return content is not None and content not in _EMPTY
+    if when is Printed.UNLESS_DEFAULT:
+        return content != type(content)()
     return when is Printed.ALWAYS or content is not None
 
 
 _EMPTY: Final[tuple[object, ...]] = (False, 0, "", b"", (), {})
-"""Empty in Go's sense: an object never is."""
+"""Empty values in Go's sense, which objects never are."""
 
 
 def _reject(value: JsonValue, place: DocumentPlace, log: DecodeLog, expected: str) -> _Absent:
@@ -314,7 +317,7 @@ def _reject(value: JsonValue, place: DocumentPlace, log: DecodeLog, expected: st
 
 
 def _shortest_float32(value: float) -> float:
-    """The float that prints as the shortest decimal which still is `value` rounded to 32 bits; `inf` when too large."""
+    """Return the float with the shortest decimal for `value` in 32 bits, or `inf` if too large."""
     rounded = _as_float32(value)
     if math.isinf(rounded) or rounded == 0:
         return rounded
@@ -333,7 +336,7 @@ def _as_float32(value: float) -> float:
     return float(rounded)
 
 
-# -- the simple kinds, and shorthands for fields of the tables ---------------------------------------------------------
+# -- simple kinds and shorthands for fields ----------------------------------------------------------------------------
 
 TEXT: Final = TextField()
 BOOL: Final = Boolean()
@@ -344,15 +347,15 @@ TEXTS: Final = ListOf(TEXT)
 
 
 def header(kind: str) -> dict[str, str]:
-    """The fields that a printed object of this kind begins with."""
+    """Return the first fields of a printed object of this kind."""
     return {"apiVersion": API_VERSION, "kind": kind}
 
 
 def always(attribute: str, kind: FieldKind) -> Field:
-    """A field that is printed even when empty."""
+    """Return a field that is printed even when empty."""
     return Field(attribute, kind, printed=Printed.ALWAYS)
 
 
 def zero_is_default(attribute: str, kind: FieldKind) -> Field:
-    """A field whose explicit zero value stands for the default."""
+    """Return a field whose explicit zero value means the default."""
     return Field(attribute, kind, printed=Printed.ALWAYS, zero_is_absent=True)

@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Validate stage: what kube-scheduler refuses in a decoded and defaulted configuration, in its words.
+"""Validate stage: kube-scheduler's checks of a decoded and defaulted configuration, in its words.
 
-Takes a configuration from `documents` (or made by a program), returns all errors. Plugin arguments are checked by
-`args_validation`; what needs plugins is found later, by `effective_configuration`.
+Takes a configuration from `documents` or from code, returns all errors. Plugin arguments check
+themselves (`plugins.arguments`); `effective_configuration` makes the checks that need plugins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steersman.api import label_syntax
-from steersman.config.args_validation import args_errors
-from steersman.config.catalog import REMOVED_PLUGINS
+from steersman.api import Duration, label_syntax
 from steersman.config.configuration import (
     API_VERSION,
-    ARGS_TYPES,
     ClientConnection,
     Extender,
     ExtensionPoint,
@@ -25,7 +22,6 @@ from steersman.config.configuration import (
     PluginSet,
     SchedulerConfiguration,
 )
-from steersman.config.durations import Duration
 from steersman.config.errors import (
     ConfigError,
     ConfigProblem,
@@ -33,19 +29,18 @@ from steersman.config.errors import (
     FieldError,
     duplicate,
     invalid,
+    label_key_errors,
     required,
     unique,
 )
 from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
-
-_CHECKED_WHEN_BUILT = "NodeResourcesFit"
-"""Upstream's table of argument checks misspells this name, so the arguments are checked only when it is built."""
+from steersman.config.plugins.in_tree import ARGS_TYPES, REMOVED_PLUGINS
 
 _REMOVAL_NOT_CHECKED = (ExtensionPoint.PLACEMENT_GENERATE, ExtensionPoint.PLACEMENT_SCORE)
 
 
 def validate(config: SchedulerConfiguration, gates: FeatureGates = DEFAULT_GATES, file: str | None = None) -> None:
-    """Raises `ConfigError` with everything that is wrong."""
+    """Raise `ConfigError` with all errors."""
     errors = configuration_errors(config, gates)
     if errors:
         raise ConfigError(ConfigStage.VALIDATE, (ConfigProblem.of(error) for error in errors), file=file)
@@ -164,11 +159,12 @@ def _removed_plugin(path: str, name: str) -> FieldError:
 def _plugin_config(path: str, entry: PluginConfig, gates: FeatureGates) -> list[FieldError]:
     if entry.name in REMOVED_PLUGINS:
         return [_removed_plugin(path, entry.name)]
-    if entry.name not in ARGS_TYPES or entry.name == _CHECKED_WHEN_BUILT:
+    wanted = ARGS_TYPES.get(entry.name)
+    if wanted is None or wanted.checked_only_when_built:
         return []
-    if not isinstance(entry.args, ARGS_TYPES[entry.name]):
+    if not isinstance(entry.args, wanted):
         return [invalid(f"{path}.args", None, "has to match plugin args")]
-    return unique(args_errors(f"{path}.args", entry.args, gates))
+    return unique(entry.args.errors(f"{path}.args", gates))
 
 
 def _common_queue_sort(profiles: Sequence[KubeSchedulerProfile]) -> list[FieldError]:
@@ -204,7 +200,7 @@ def _shown_args(entry: PluginConfig) -> object:
 
 
 def extender_errors(path: str, extenders: Sequence[Extender]) -> list[FieldError]:
-    """The errors in extenders, of a configuration or of a legacy policy."""
+    """Return the errors in extenders of a configuration or of a legacy policy."""
     errors: list[FieldError] = []
     managed: set[str] = set()
     for index, extender in enumerate(extenders):
@@ -225,13 +221,13 @@ def extender_errors(path: str, extenders: Sequence[Extender]) -> list[FieldError
 
 
 def _extended_resource(path: str, name: str) -> list[FieldError]:
-    problems = label_syntax.key_errors(name)
-    if problems:
-        return [invalid(path, name, problem) for problem in problems]
+    errors = label_key_errors(path, name)
+    if errors:
+        return errors
     return [] if _is_extended_resource(name) else [invalid(path, name, "is an invalid extended resource name")]
 
 
 def _is_extended_resource(name: str) -> bool:
-    """Whether a resource is neither native nor a quota item, so that an extender may manage it."""
+    """Return whether extenders may manage a resource: it is neither native nor a quota item."""
     native = "/" not in name or "kubernetes.io/" in name
     return not native and not name.startswith("requests.") and not label_syntax.key_errors(f"requests.{name}")

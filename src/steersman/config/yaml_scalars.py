@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The meaning of YAML 1.1 scalars, by the rules of the YAML library that Kubernetes uses.
 
-`document_tree` asks here for every scalar. The rules differ from PyYAML's in many corners: `y` is a boolean, `1e2` and `09`
-are numbers, `12:30` and dates are strings, `0o17` is octal. They are written as resolvers, chosen by first character.
+Used by `document_tree`. Differences from PyYAML: `y` is a boolean, `1e2` and `09` are numbers,
+`12:30` and dates are strings, `0o17` is octal. Each first character has its resolver.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _INTEGER_BASES: Final = (
     (re.compile(r"(0|[1-9][0-9]*)"), 10),
 )
 _MOST_DIGITS: Final = 64
-"""Of any base: more do not fit 64 bits, and Python does not read thousands of them."""
+"""In any base: more digits do not fit 64 bits, and Python does not parse thousands of them."""
 _SMALLEST_INT: Final = -(2**63)
 _LARGEST_UINT: Final = 2**64 - 1
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -62,7 +62,7 @@ class ScalarError(ValueError):
 
 
 def resolve(tag: str | None, implicit: bool, text: str) -> Scalar:
-    """The value of a scalar with an explicit tag, or of an untagged one that is plain (`implicit`) or quoted."""
+    """Return the value of a scalar by its tag, or untagged, plain (`implicit`) or quoted."""
     if tag is None:
         return _untagged(text)[1] if implicit else text
     if tag == BINARY:
@@ -97,7 +97,7 @@ def _digit_or_sign(text: str) -> tuple[str, Scalar] | None:
 
 
 def _integer(digits: str) -> int | None:
-    """The integer in Go's notation with base prefixes, when it fits 64 bits."""
+    """Return the integer in Go's notation with base prefixes, or None beyond 64 bits."""
     unsigned = digits[1:] if digits[:1] in ("-", "+") else digits
     for pattern, base in _INTEGER_BASES:
         match = pattern.fullmatch(unsigned)
@@ -115,7 +115,7 @@ def _in_range(value: int, *, signed: bool) -> int | None:
 
 
 def _finite(value: float) -> tuple[str, Scalar] | None:
-    """The float as a scalar; a literal that overflows a float64 stays text."""
+    """Return the float as a scalar, or None on float64 overflow, so that it stays text."""
     return None if math.isinf(value) else (FLOAT, value)
 
 

@@ -1,61 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a pod is where it is, or nowhere: every node × every plugin, with verdicts and scores.
+"""Why a pod is pending or where it is, and what would help.
 
-    explain(profile, pod, evaluation, nodes)      # of one scheduling cycle, before anything is assumed
-    explanation.cause.sentence                    # why, in a sentence
-    explanation.table()                           # for people
-    explanation.to_dict()                         # for programs
+    from steersman import Simulation
+    from steersman.explain import ExplainOptions, explain_pod
 
-Simulations record explanations through the scheduler's observer, or make them afterwards on the state they ended with;
-`live` makes them of a cluster that it has read. `wakers` says what would have a rejected pod tried again.
+    loaded = Simulation.load("cluster.yaml")
+    ended = loaded.fork()
+    ended.run()
+    answer = explain_pod(ended, "default/web-0", ExplainOptions(loaded=loaded))
+    print(answer.cause.sentence, *(fix.summary for fix in answer.fixes or ()), sep="\\n")
+
+Read `explainer` first. `document` is the answer as data, a versioned JSON document; `pods` finds
+the pods that are explained, `waiting` says when a pending pod is tried again, `placed_pod` compares
+the node of a placed pod with others; `text`, `markdown` and `html` render the document.
+`pending_causes` has the causes of the waiting pods of a running scheduler, for its web page.
+`fixes/` proposes changes and verifies each by simulating it. `live/` reads a cluster into a
+simulation. `scheduler.diagnosis`, below, has the matrix of nodes × plugins and the causes that all
+of this builds on.
+
+May import `simulation` and what that may import.
 """
 
-from steersman.explain.cause import Cause, CauseCode, GroupDetail, NodeGroup, code_of_plugin, rejecting_groups
-from steersman.explain.explanation import (
-    Explanation,
-    NodeExplanation,
-    Outcome,
-    PluginScore,
-    PreemptionCandidate,
-    PreemptionExplanation,
-    PreFilterExplanation,
-    Shortage,
-    Verdict,
-)
-from steersman.explain.making import (
-    decided,
-    detail_preemptions,
-    explain,
-    preemption_explanation,
-    preemption_report,
-    with_earlier_preemption,
-    without_cycle,
-)
-from steersman.explain.waking import Waker, wakers
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Cause",
-    "CauseCode",
-    "Explanation",
-    "GroupDetail",
-    "NodeExplanation",
-    "NodeGroup",
-    "Outcome",
-    "PluginScore",
-    "PreFilterExplanation",
-    "PreemptionCandidate",
-    "PreemptionExplanation",
-    "Shortage",
-    "Verdict",
-    "Waker",
-    "code_of_plugin",
-    "decided",
-    "detail_preemptions",
-    "explain",
-    "preemption_explanation",
-    "preemption_report",
-    "rejecting_groups",
-    "wakers",
-    "with_earlier_preemption",
-    "without_cycle",
-]
+from steersman.base import lazy_exports
+
+__all__: list[str]
+if TYPE_CHECKING:
+    from steersman.explain.document import (
+        NodeComparison as NodeComparison,
+        PlacementMargin as PlacementMargin,
+        PodExplanation as PodExplanation,
+        PodState as PodState,
+        PoolAnswer as PoolAnswer,
+        QueuePosition as QueuePosition,
+        ScoreDifference as ScoreDifference,
+        Standing as Standing,
+        Waiting as Waiting,
+        answers_document as answers_document,
+        list_schema as list_schema,
+        schema as schema,
+    )
+    from steersman.explain.explainer import (
+        Asked as Asked,
+        ExplainOptions as ExplainOptions,
+        explain_pending as explain_pending,
+        explain_pod as explain_pod,
+    )
+    from steersman.explain.pending_causes import (
+        PendingCause as PendingCause,
+        PendingCauses as PendingCauses,
+        message_of as message_of,
+    )
+    from steersman.explain.pods import pod_of_suspended_job as pod_of_suspended_job, was_tried as was_tried
+else:
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {
+            "document": (
+                "NodeComparison PlacementMargin PodExplanation PodState PoolAnswer "
+                "QueuePosition ScoreDifference Standing Waiting answers_document list_schema schema"
+            ),
+            "explainer": "Asked ExplainOptions explain_pending explain_pod",
+            "pending_causes": "PendingCause PendingCauses message_of",
+            "pods": "pod_of_suspended_job was_tried",
+        },
+    )

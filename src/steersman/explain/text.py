@@ -1,198 +1,233 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An explanation as text: a few lines on the pod, a table of scores, a list of objections.
+"""Renders an answer as text: the cause, groups of nodes, what would help, the next attempt. Fits on
+a screen at any cluster size.
 
-A cell of the score table reads `raw/normalised/weighted`. Of a large cluster, only so many nodes are shown as are wanted: the
-best ones, and those that fail for the same reasons together.
+The sentences are shared with `markdown` and `html`. Nodes are shown in groups of the same decisive
+objection; without a limit every node has a line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Sequence
 
-from steersman.explain.tables import aligned, wrapped
-from steersman.printable import printable
+from steersman.api import POD_SCHEDULED
+from steersman.base import counted, hanging, printable, wrapped
+from steersman.explain.document import (
+    NodeComparison,
+    PlacementMargin,
+    PodExplanation,
+    QueuePosition,
+    ScoreDifference,
+    Waiting,
+)
+from steersman.explain.fixes.fix import Fix
+from steersman.scheduler.diagnosis import (
+    CauseCode,
+    Outcome,
+    RequeueEvents,
+    fitting_lines,
+    group_lines,
+    outcome_text,
+    preemption_lines,
+    rejecting_groups,
+)
+from steersman.simulation import GATED_QUEUE
 
-if TYPE_CHECKING:
-    from steersman.explain.explanation import Explanation, NodeExplanation, PluginScore, PreemptionExplanation, Verdict
-
-#: `explanation.Outcome`, whose module uses this one.
-_UNDECIDED: Final = "undecided"
-_PENDING: Final = ("unschedulable", _UNDECIDED)
-#: So many nodes with the same objections are named.
-_NAMED: Final = 3
-_NOT_EXAMINED: Final = "not examined"
+MAX_REASONS = 2
 
 
-def table(explanation: Explanation, most: int | None = None, width: int | None = None) -> str:
-    """`most` rows per table, lines of `width` characters; None: as many as there are."""
-    return "\n".join(map(printable, _lines(explanation, most, width)))
+def answer_text(answer: PodExplanation, limit: int | None, width: int | None) -> str:
+    """Return the answer with at most `limit` rows per table; with None, every node has a row."""
+    return "\n".join(_lines(answer, limit, width))
 
 
-def _lines(explanation: Explanation, most: int | None, width: int | None) -> Iterator[str]:
-    at = "" if explanation.at is None else f", at {explanation.at:g} s"
-    yield f"Pod {explanation.pod} (profile {explanation.profile}{at})"
-    cause = [] if explanation.node or explanation.outcome not in _PENDING else [f"  {explanation.cause.sentence}"]
-    for line in (*cause, f"  {outcome_text(explanation)}", *_pre_filter(explanation)):
-        yield from wrapped(line, width)
+def _lines(answer: PodExplanation, limit: int | None, width: int | None) -> Iterator[str]:
+    for line in _heading(answer):
+        yield from wrapped(printable(line), width)
+    nodes = list(map(printable, _nodes(answer, limit, width)))
+    yield from ("", *nodes) if nodes else ()
+    if answer.placed is not None:
+        heading = f"Why {answer.node}, and what would move the pod:"
+        yield from _paragraph(heading, margin_sentences(answer.node, answer.placed), width)
+    if answer.fixes is not None and answer.is_pending:
+        yield ""
+        unneeded = placed_later(answer) if not answer.fixes else ""
+        yield from wrapped(unneeded, width) if unneeded else [fixes_text(answer.pod, answer.fixes, width)]
+    if answer.when is not None:
+        yield from _paragraph("Next attempt:", waiting_sentences(answer.when), width)
+    if answer.requeue_events:
+        yield from _paragraph("Events that lead to another attempt:", event_sentences(answer.requeue_events), width)
+
+
+def _paragraph(heading: str, sentences: Iterable[str], width: int | None) -> Iterator[str]:
+    yield ""
+    for line in (heading, *(f"  {sentence}" for sentence in sentences)):
+        yield from wrapped(printable(line), width)
+
+
+def _heading(answer: PodExplanation) -> Iterator[str]:
+    where = f"on {answer.node}" if answer.node else "without a node"
+    yield f"Pod {title(answer)}, {answer.phase or 'Pending'}, {where}; scheduler {answer.scheduler_name}"
+    yield from (f"  {text}" for text in _outcome(answer))
+    yield from (f"  note: {note}" for note in answer.notes)
+    yield from (f"  {text}" for text in conditions(answer))
+
+
+def _outcome(answer: PodExplanation) -> Iterator[str]:
+    """Yield the cause of a pending pod or the summary of a placed one, and the outcome of its
+    cycle, older one first."""
+    explanation = answer.explanation
+    was_tried = explanation.outcome is not Outcome.NOT_TRIED and answer.cause.code is not CauseCode.HELD_BACK
+    outcome = [outcome_text(explanation)] if was_tried else []
+    was_placed_here = answer.placed is not None and answer.placed.then is not None
+    yield from (*outcome, lead(answer)) if was_placed_here else (lead(answer), *outcome)
+
+
+def lead(answer: PodExplanation) -> str:
+    """Return the main sentence: the cause of a pending pod, else the summary."""
+    return answer.cause.sentence if answer.is_pending else answer.summary
+
+
+def title(answer: PodExplanation) -> str:
+    """Return the pod, and the number of other pods that share the answer."""
+    if not answer.others:
+        return answer.pod
+    owner = f"of {answer.controller}" if answer.controller else "like it"
+    return f"{answer.pod} and {len(answer.others)} other{'s' if len(answer.others) > 1 else ''} {owner}"
+
+
+def placed_later(answer: PodExplanation) -> str:
+    """Return how a pending pod gets a node without any change; "" if it does not."""
+    node = "" if answer.when is None else answer.when.node_if_left_alone
+    return f"No change is needed: the pod will go to {node} (tried on a copy)." if node else ""
+
+
+def conditions(answer: PodExplanation) -> Iterator[str]:
+    """Yield the conditions that are not True, without the one that repeats the message of the
+    explanation."""
+    for condition in answer.conditions:
+        if condition.status == "True":
+            continue
+        if condition.type == POD_SCHEDULED and condition.message and condition.message == answer.explanation.message:
+            continue
+        words = f"{condition.type}={condition.status}"
+        if condition.reason:
+            words += f" ({condition.reason})"
+        yield f"{words}: {condition.message}" if condition.message else words
+
+
+def _nodes(answer: PodExplanation, limit: int | None, width: int | None) -> Iterator[str]:
+    """Yield the nodes that fit, groups of the other nodes, and the result of preemption."""
+    explanation = answer.explanation
+    if limit is None:
+        yield from explanation.table(None, width).splitlines()
+        return
     fitting = [node for node in explanation.nodes if node.fits]
+    groups = rejecting_groups(explanation.nodes)
     if fitting:
+        yield from fitting_lines(explanation, fitting, limit, width)
+    if fitting and groups and not explanation.nominated_only:
         yield ""
-        yield from fitting_lines(explanation, fitting, most, width)
-    rejected = [node for node in explanation.nodes if not node.fits]
-    if rejected and not explanation.nominated_only:
-        yield ""
-        yield from _rejected(rejected, most, width)
+        yield f"Does not fit on {sum(group.count for group in groups)} of {len(explanation.nodes)} nodes:"
+    if groups and not explanation.nominated_only:
+        yield from group_lines(groups, width)
     if explanation.preemption is not None:
         yield ""
-        yield from preemption_lines(explanation.preemption, most, width)
+        yield from preemption_lines(explanation.preemption, limit, width)
 
 
-def outcome_text(explanation: Explanation) -> str:
-    """How the cycle ended: the node, or the message."""
-    if not explanation.node:
-        return f"{explanation.outcome}: {explanation.message}" if explanation.message else str(explanation.outcome)
-    went = "would go to" if explanation.outcome == _UNDECIDED else "scheduled on"
-    fitting = sum(node.fits for node in explanation.nodes)
-    if explanation.nominated_only:
-        return f"{went} {explanation.node}, the node that it was nominated to"
-    if fitting == 1:
-        return f"{went} {explanation.node}, the only node that fits"
-    among = f"; one of {explanation.ties} nodes with the best score" if explanation.ties > 1 else ", the best score"
-    return f"{went} {explanation.node}{among}"
+# -- placed pods ------------------------------------------------------------------------------------------------------
 
 
-def _pre_filter(explanation: Explanation) -> Iterator[str]:
-    outcome = explanation.pre_filter
-    if outcome.rejection is not None:
-        yield f"  PreFilter: rejected by {outcome.rejection}"
-    if outcome.nodes is not None:
-        yield f"  PreFilter: {', '.join(outcome.restricted_by)} admits only {', '.join(outcome.nodes) or 'no node'}"
-    if outcome.skipped:
-        yield f"  PreFilter: nothing to do for {', '.join(outcome.skipped)}"
-    if explanation.score_skipped:
-        yield f"  Score: nothing to do for {', '.join(explanation.score_skipped)}"
+def margin_sentences(node: str, placed: PlacementMargin) -> Iterator[str]:
+    """Yield sentences about the node and its best rival."""
+    if placed.then is not None and placed.then == placed.now:
+        yield f"When the pod was placed, and now: {_comparison(node, placed.now)}"
+    else:
+        if placed.then is not None:
+            yield f"When the pod was placed: {_comparison(node, placed.then)}"
+        yield f"Now: {_comparison(node, placed.now)}"
+    if not placed.would_stay:
+        yield f"The pod would go to {placed.goes_to} now." if placed.goes_to else "The pod would fit on no node now."
+    elsewhere = f"it would go to {placed.if_cordoned}" if placed.if_cordoned else "it would fit on no other node"
+    yield f"If {node} were cordoned and the pod recreated, {elsewhere} (tried on a copy)."
+    yield from placed.changes
 
 
-def fitting_lines(
-    explanation: Explanation, nodes: Sequence[NodeExplanation], most: int | None, width: int | None
-) -> Iterator[str]:
-    """The nodes that fit with their scores, the best first."""
-    scored = [node for node in nodes if node.total is not None]
-    if not scored:
-        yield from wrapped(f"Fits on {_some([node.node for node in nodes], most)}; nothing was scored.", width)
+def _comparison(node: str, found: NodeComparison) -> str:
+    if not found.runner_up:
+        return "no other node fits."
+    if found.total is None or found.runner_up_total is None:
+        return f"{node} does not fit, {found.runner_up} does."
+    against = f"{node} has {found.total} points; {found.runner_up}, the best other node, has {found.runner_up_total}"
+    if not found.differences:
+        return f"{against}; the choice among {found.ties} nodes was random."
+    need = abs(found.total - found.runner_up_total) + 1
+    last = found.runner_up if found.total >= found.runner_up_total else node
+    return f"{against}: {', '.join(map(_difference, found.differences))}. {last} would need {need} points more."
+
+
+def _difference(each: ScoreDifference) -> str:
+    return f"{each.plugin} {each.difference:+d} ({each.node} against {each.other})"
+
+
+# -- waiting ----------------------------------------------------------------------------------------------------------
+
+
+def waiting_sentences(when: Waiting) -> Iterator[str]:
+    """Yield when the pod is tried again, and whether waiting or a larger pool helps."""
+    if when.queue is not None:
+        yield _queue(when.queue)
+    yield when.next_attempt
+    if when.terminating:
+        pods = "1 terminating pod is" if when.terminating == 1 else f"{when.terminating} terminating pods are"
+        node = when.node_after_terminating
+        yield f"Once {pods} gone, the pod {f'fits on {node}' if node else 'still fits on no node'} (tried on a copy)."
+    for pool in when.pools or ():
+        yield f"One more node of pool {pool.pool} {'would help' if pool.helps else f'would not help: {pool.reason}'}."
+
+
+def _queue(queue: QueuePosition) -> str:
+    if queue.queue == GATED_QUEUE:
+        return "The pod is held back, and has no position in the queue."
+    if queue.waiting == 1 and queue.is_estimate:
+        return "No other pod waits."
+    more = queue.position - 1 - len(queue.ahead)
+    others = f" and {more} more" if more > 0 else ""
+    ahead = f"; ahead: {', '.join(queue.ahead)}{others}" if queue.ahead else ""
+    line = f"number {queue.position} of {queue.waiting} waiting pods, by QueueSort{ahead}"
+    if queue.is_estimate:
+        return f"The pod is {line} (our estimate: the scheduler does not show its queue)."
+    where = "waits for an event" if queue.queue == "unschedulable" else f"is in {queue.queue}"
+    return f"The pod {where} after {counted(queue.attempts, 'attempt')}; {line if queue.waiting > 1 else 'no other pod waits'}."
+
+
+def event_sentences(found: Sequence[RequeueEvents]) -> Iterator[str]:
+    """Yield the events that requeue the pod, with the rejections that they may lift, by plugin."""
+    for each in found:
+        lifts = f" (may lift {_rejections(each)})" if each.reasons else ""
+        yield f"{each.plugin}: {'; '.join(each.events) or 'no particular event'}{lifts}"
+
+
+def _rejections(found: RequeueEvents) -> str:
+    shown = ", ".join(found.reasons[:MAX_REASONS]) + (", …" if len(found.reasons) > MAX_REASONS else "")
+    return f"{shown} on {counted(found.nodes, 'node')}"
+
+
+# -- fixes -----------------------------------------------------------------------------------------
+
+
+def fixes_text(pod: str, fixes: Sequence[Fix], width: int | None = None) -> str:
+    """Return the fixes of a pod as text. Sentences are folded at `width`, commands are not."""
+    return "\n".join(map(printable, _fix_lines(pod, fixes, width)))
+
+
+def _fix_lines(pod: str, fixes: Sequence[Fix], width: int | None) -> Iterator[str]:
+    if not fixes:
+        yield from wrapped(f"No change was found that makes {pod} schedule.", width)
         return
-    plugins = [f"{score.plugin} ×{score.weight}" for score in scored[0].scores]
-    yield f"Fits on {len(nodes)} of {len(explanation.nodes)} nodes; scores (raw/normalised/weighted):"
-    ranked = sorted(scored, key=lambda node: (-(node.total or 0), node.node != explanation.node, node.node))
-    rows = [["NODE", "TOTAL", *plugins]]
-    rows += ([_marked(node.node, explanation), str(node.total), *map(_cell, node.scores)] for node in ranked[:most])
-    yield from _indented(rows, width, right_from=1)
-    if most is not None and len(ranked) > most:
-        yield f"    and {_plural(len(ranked) - most, 'other node')}, down to a total of {ranked[-1].total}"
-
-
-def _marked(node: str, explanation: Explanation) -> str:
-    return f"* {node}" if node == explanation.node else f"  {node}"
-
-
-def _cell(score: PluginScore) -> str:
-    return f"{score.raw}/{score.normalised}/{score.weighted}"
-
-
-def _rejected(nodes: Sequence[NodeExplanation], most: int | None, width: int | None) -> Iterator[str]:
-    yield f"Does not fit on {_plural(len(nodes), 'node')}:"
-    if most is not None and len(nodes) > most:
-        yield from _rejected_together(nodes, most, width)
-        return
-    yield from _objections(
-        [("NODE", ["REJECTED BY"]), *((node.node, list(map(str, node.verdicts))) for node in nodes)], width
-    )
-
-
-def _rejected_together(nodes: Sequence[NodeExplanation], most: int, width: int | None) -> Iterator[str]:
-    """A row for every set of objections, the most frequent first."""
-    groups: dict[tuple[str, ...], list[NodeExplanation]] = {}
-    for node in nodes:
-        groups.setdefault(tuple(verdict.brief for verdict in node.verdicts), []).append(node)
-    ranked = sorted(groups.values(), key=lambda group: -len(group))
-    together = ((_some([node.node for node in group], _NAMED), _objections_together(group)) for group in ranked[:most])
-    yield from _objections([("NODES", ["REJECTED BY"]), *together], width)
-    if len(ranked) > most:
-        yield f"    and {_plural(sum(map(len, ranked[most:])), 'node')} with other objections"
-
-
-def _objections(rows: Sequence[tuple[str, Sequence[str]]], width: int | None) -> Iterator[str]:
-    """Who rejects, and who would have as well: beside it, or below where there is no room."""
-    beside = [[f"  {name}", *_first_and_others(said)] for name, said in rows]
-    beside[0][2] = "ALSO"
-    lines = list(_indented(beside, None))
-    if width is not None and max(map(len, lines)) > width:
-        below = [
-            [f"  {name}" if not index else "", f"also {text}" if index else text]
-            for name, said in rows
-            for index, text in enumerate(said or [_NOT_EXAMINED])
-        ]
-        lines = list(_indented(below, width))
-    yield from lines
-
-
-def _first_and_others(said: Sequence[str]) -> tuple[str, str]:
-    first, *others = said or [_NOT_EXAMINED]
-    return first, "; ".join(others)
-
-
-def _objections_together(nodes: Sequence[NodeExplanation]) -> list[str]:
-    """The objections to all of these nodes; of amounts, the one that comes nearest."""
-    return [
-        _objection_together([(node.node, node.verdicts[index]) for node in nodes])
-        for index in range(len(nodes[0].verdicts))
-    ]
-
-
-def _objection_together(verdicts: Sequence[tuple[str, Verdict]]) -> str:
-    brief = verdicts[0][1].brief
-    shortages = [(node, shortage) for node, verdict in verdicts for shortage in verdict.shortages[:1]]
-    if shortages:
-        node, nearest = max(shortages, key=lambda one: one[1].free)
-        return f"{brief} ({nearest} on {node}, which has most)"
-    details = list(dict.fromkeys(verdict.detail for _, verdict in verdicts if verdict.detail))
-    return f"{brief} ({_some(details, _NAMED, '; ')})" if details else brief
-
-
-def _some(names: Sequence[str], most: int | None, between: str = ", ") -> str:
-    if most is None or len(names) <= most:
-        return between.join(names)
-    return f"{between.join(names[:most])} and {len(names) - most} more"
-
-
-def preemption_lines(room: PreemptionExplanation, most: int | None, width: int | None) -> Iterator[str]:
-    """Whether making room would help, and where, with the victims."""
-    examined = _plural(room.examined_nodes, "node")
-    if not room.nominated_node:
-        yield f"Preemption would not help; {examined} examined."
-        return
-    found = _plural(room.candidate_nodes, "candidate")
-    decided = f"Preemption on {room.nominated_node}: {found} among {examined} examined; decided by: {room.decided_by}."
-    yield from wrapped(decided, width)
-    ranked = sorted(room.candidates, key=lambda candidate: (candidate.node != room.nominated_node, candidate.node))
-    rows = [["  NODE", "VICTIMS (PRIORITY)", "PDB VIOLATIONS"]]
-    for candidate in ranked[:most]:
-        mark = "*" if candidate.node == room.nominated_node else " "
-        victims = ", ".join(f"{victim.pod} ({victim.priority})" for victim in candidate.victims)
-        rows.append([f"{mark} {candidate.node}", victims, str(candidate.pdb_violations)])
-    yield from _indented(rows, width)
-    if most is not None and len(ranked) > most:
-        yield f"    and {_plural(len(ranked) - most, 'other candidate')}"
-    if room.cleared_nominations:
-        yield f"  no longer nominated there: {', '.join(room.cleared_nominations)}"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def _indented(rows: Sequence[Sequence[str]], width: int | None, right_from: int | None = None) -> Iterator[str]:
-    """A table, two blanks in."""
-    lines = aligned(rows, right_from, None if width is None else width - 2)
-    return (f"  {line}".rstrip() for line in lines)
+    noun = "change makes" if len(fixes) == 1 else "changes, each by itself, make"
+    yield from wrapped(f"{len(fixes)} {noun} {pod} schedule (tried on a copy):", width)
+    for number, fix in enumerate(fixes, 1):
+        yield from hanging(f"  {number}. ", fix.summary, width)
+        yield from (f"     {command}" for command in fix.commands)

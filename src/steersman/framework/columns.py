@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The vector form of a plugin: kernels that answer for many nodes at once.
+"""Vectorised plugins: kernels that evaluate many nodes at once.
 
-Every node has a *row*. A columnar plugin makes, for a pod, a *kernel* bound to the node columns; the kernel answers for a
-set of rows (`rows`) and for one row (`row`), and the two are equal. What a kernel's answers depend on besides the pod
-decides how they are kept:
+Each node has a *row*. For a pod, a columnar plugin makes a *kernel* over the node columns; the
+kernel evaluates a set of rows (`rows`) or one row (`row`), with equal results. What a result
+depends on besides the pod decides how it is cached:
 
 * `Depends.NODE`: the Node object only. Recomputed for a row when its node changes.
-* `Depends.NODE_PODS`: also the pods on that node. Recomputed for a row when a pod comes or goes there.
-* cluster kernels (`ClusterFilterKernel`, `ClusterScoreKernel`): pods anywhere. Asked once per cycle for all rows; they
-  read count tables that `state` keeps up to date.
+* `Depends.NODE_PODS`: also the pods on the node. Recomputed when a pod is added to or removed from
+  it.
+* cluster kernels (`ClusterFilterKernel`, `ClusterScoreKernel`): pods anywhere. Called once per
+  cycle for all rows; they read count tables that `state` maintains.
 
-Kernels of pods with equal *fragments* are shared. A filter answers with reason ids, 0 for "fits", which the plugin's
-`StatusTable` turns into statuses; so diagnosis and explanation need no second evaluation. The scalar methods of the same
-plugin are the specification; property tests hold the two forms equal.
+Pods with equal *fragments* share a kernel. A filter returns reason ids, 0 for "fits", which the
+plugin's `StatusTable` maps to statuses, so that diagnosis and explanation need no second
+evaluation. The scalar methods of the plugin are the reference; property tests compare the two.
 
-What kernels read is in `nodes_view`.
+Results that depend on the clock must not be cached. Only cluster kernels may read the clock: with
+`follows_terms` false, and with `refusal_varies` true if the refusal depends on it. A node-local
+kernel or a promise (`depends`) must not; `epoch` does not help, because it is compared only after a
+node has changed.
+
+`nodes_view` defines what kernels can read.
 """
 
 from __future__ import annotations
@@ -28,62 +34,63 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from steersman.base import CacheSpec
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn, IntColumn, NodesView, ReasonColumn, Rows
 from steersman.framework.pod_info import HostPort, PodInfo
 from steersman.framework.pod_limits import PodLimits
 from steersman.framework.status import CycleAborted, Status
-from steersman.kept import Kept
 
-#: Raw scores of a `ScoreKernel` that is normalised lie within 0..MAX_RAW_SCORE; a cluster kernel does its own scaling.
+#: Maximum raw score of a `ScoreKernel` that is normalised; the minimum is 0. Cluster kernels
+#: normalise their own scores.
 MAX_RAW_SCORE = 1 << 24
 
 
 class KernelFault(CycleAborted):
-    """A cluster kernel finds that the plugin cannot go on: the cycle ends as it does when the scalar form says so.
-    `status` is what the scalar engine would report, signed by the plugin."""
+    """A cluster kernel detects an internal error of the plugin. The cycle is aborted with `status`,
+    which equals the status of the scalar methods."""
 
 
 class Depends(Enum):
-    """The things besides the pod that a kernel's answer for a row depends on. See the module's text."""
+    """What the result for a row depends on besides the pod; never the clock."""
 
     NODE = "node"
     NODE_PODS = "node and its pods"
 
 
 class Normalize(Enum):
-    """How raw scores become 0..100."""
+    """How raw scores are scaled to 0..100."""
 
     NONE = "as they are"
     DEFAULT = "relative to the greatest"
     DEFAULT_REVERSE = "relative to the greatest, lower is better"
 
 
-STATUS_TABLES = Kept(
+STATUS_TABLES = CacheSpec(
     name="statuses",
     attributes=("StatusTable._ids", "StatusTable._statuses", "StatusTable._former"),
-    holds="a plugin's statuses by the ids that its kernels give",
+    contents="a plugin's statuses by the ids that its kernels return",
     key="status",
-    stamps="never; `forgotten` moves when ids are void",
-    bound="4,096; then all are forgotten, and the kernels with them",
-    twin="the scalar filter's status",
-    held_equal="tests/equivalence/test_engines_agree.py",
+    invalidation="never; `times_cleared` changes when ids become invalid",
+    limit="4,096; then all are dropped, and the kernels with them",
+    reference="the scalar filter's status",
+    checked_by="tests/equivalence/test_engines_agree.py",
 )
 
 
 class StatusTable:
-    """A plugin's statuses by reason id; id 0 means "fits" and has none.
+    """A plugin's statuses by reason id; id 0 means "fits" and has no status.
 
-    Statuses tell what users wrote (the names of resources and claims), so that there is no end to them. When there are too
-    many, all are forgotten, and with them the kernels that know their ids: whoever keeps kernels compares `forgotten`. What was
-    handed out before can be read until they are forgotten once more.
+    Statuses contain names from manifests (resources, claims), so their number is unbounded. A full
+    table is cleared, and kernels that use its ids must be dropped: their owner compares
+    `times_cleared`. Ids issued before remain readable until the table is cleared again.
     """
 
     __slots__ = ("_former", "_ids", "_next_id", "_statuses")
 
-    MOST: ClassVar[int] = 1 << 12
-    #: How often a table has been forgotten: that of any plugin.
-    forgotten: ClassVar[int] = 0
+    MAX_STATUSES: ClassVar[int] = 1 << 12
+    #: Number of times that any table was cleared.
+    times_cleared: ClassVar[int] = 0
 
     def __init__(self) -> None:
         self._ids: dict[Status, int] = {}
@@ -99,12 +106,13 @@ class StatusTable:
             self._next_id += 1
         return known
 
-    def forget_if_full(self) -> None:
-        """Not to be called while somebody works with ids that were asked for before the last time it was."""
-        if len(self._ids) >= self.MOST:
+    def clear_if_full(self) -> None:
+        """Clear the table if it is full. Must not be called while ids issued before the previous
+        clearing are in use."""
+        if len(self._ids) >= self.MAX_STATUSES:
             self._former = self._statuses
             self._statuses, self._ids = {}, {}
-            StatusTable.forgotten += 1
+            StatusTable.times_cleared += 1
 
     def __getitem__(self, reason_id: int) -> Status:
         status = self._statuses.get(reason_id)
@@ -114,67 +122,70 @@ class StatusTable:
         return len(self._ids)
 
 
-class NeedsRoom(msgspec.Struct, frozen=True):
-    """A row passes exactly if so much of each resource is left there, and one more pod is allowed."""
+class NeedsResources(msgspec.Struct, frozen=True):
+    """A row passes exactly if these amounts of resources are free and one more pod is allowed."""
 
     amounts: tuple[tuple[str, int], ...]
 
 
 class NeedsPorts(msgspec.Struct, frozen=True):
-    """A row passes exactly if none of these host ports is in use there."""
+    """A row passes exactly if none of these host ports is in use."""
 
     ports: tuple[HostPort, ...]
 
 
 class AddedPods(Protocol):
-    """Pods that are thought to be on some nodes besides those that are there. All but `rows` is by position in `rows`."""
+    """Hypothetical pods on some rows, in addition to the existing ones. Everything is indexed by
+    position in `rows`."""
 
     @property
     def rows(self) -> NDArray[np.intp]:
-        """The nodes; none twice."""
+        """Rows to which pods are added, without duplicates."""
 
     @property
     def counts(self) -> IntColumn:
-        """How many are added."""
+        """Number of added pods."""
 
     def amounts(self, resource: str) -> IntColumn:
-        """The sum of the requests of the added pods."""
+        """Return the sum of the requests of the added pods."""
 
     def with_ports(self) -> Sequence[int]:
-        """Positions at which host ports may be among what they want: at others they are not."""
+        """Positions whose added pods may use host ports; others certainly do not."""
 
     def pods(self, position: int) -> Sequence[PodInfo]:
-        """The pods that are added to one of the nodes."""
+        """Return the pods added at one position."""
 
 
 class FilterKernel(ABC):
     """Node-local filter of one fragment."""
 
     depends: Depends = Depends.NODE
-    #: How the answer follows from the pods on the node, if it can be said so simply that others may foresee it.
-    rule: NeedsRoom | NeedsPorts | None = None
+    #: Simple rule that the result follows, from which other components can predict it.
+    rule: NeedsResources | NeedsPorts | None = None
 
     @abstractmethod
     def rows(self, rows: Rows) -> ReasonColumn:
-        """Reason ids for the rows. What it says of rows without a node is ignored."""
+        """Return reason ids for the rows. Values for rows without a node are ignored."""
 
     @abstractmethod
     def row(self, row: int) -> int:
-        """Reason id for one row that has a node."""
+        """Return the reason id for one row, which has a node."""
 
     def row_with(self, row: int, added: Sequence[PodInfo]) -> int:
-        """Reason id for the row if these pods were there as well; only of kernels whose answer depends on the node alone, or
-        that have a `rule`."""
+        """Return the reason id for the row if these pods were added. Only called for kernels that
+        depend on the node alone or have a `rule`."""
         return self.row(row)
 
     def rows_with(self, added: AddedPods, before: ReasonColumn) -> ReasonColumn:
-        """Reason ids for many rows, each with its pods. `before` is what it says of them as they are, and may be changed."""
+        """Return reason ids for many rows, each with its added pods. `before` has the ids without
+        them and may be modified."""
         reasons = [self.row_with(row, added.pods(position)) for position, row in enumerate(added.rows.tolist())]
         return np.array(reasons, np.int32)
 
     def epoch(self) -> int:
-        """Changes when the answers of all rows may have changed because of what happened to other nodes. Looked at after
-        some node has changed."""
+        """Return a number that changes when the answers of all rows are outdated because of other nodes.
+
+        Compared only after a node has changed: not for answers that depend on the clock."""
         return 0
 
 
@@ -186,83 +197,106 @@ class ScoreKernel(ABC):
 
     @abstractmethod
     def rows(self, rows: Rows) -> IntColumn:
-        """Raw scores for the rows. What it says of rows without a node is ignored."""
+        """Return raw scores for the rows. Values for rows without a node are ignored."""
 
     @abstractmethod
     def row(self, row: int) -> int:
-        """Raw score of one row that has a node."""
+        """Return the raw score of one row, which has a node."""
 
     def epoch(self) -> int:
-        """Changes when the scores of all rows may have changed because of what happened to other nodes. Looked at after some
-        node has changed."""
+        """Return a number that changes when the scores of all rows are outdated because of other nodes.
+
+        Compared only after a node has changed: not for scores that depend on the clock."""
+        return 0
+
+
+class ZeroScores(ScoreKernel):
+    """Scores 0 on every node: for pods that a plugin scores without a preference."""
+
+    depends = Depends.NODE
+
+    def __init__(self, view: NodesView) -> None:
+        self._view = view
+
+    def rows(self, rows: Rows) -> IntColumn:
+        return np.zeros(len(self._view.alive[rows]), np.int64)
+
+    def row(self, row: int) -> int:
         return 0
 
 
 class ClusterFilterKernel(ABC):
-    """A filter whose answer depends on pods anywhere in the cluster, or on other objects."""
+    """A filter whose result depends on pods anywhere in the cluster, or on other objects."""
 
-    #: What `refusal` says may change as long as the kernel lives.
+    #: Whether `refusal` is not constant and must be called in every cycle.
     refusal_varies: ClassVar[bool] = False
-    #: There may be `broken_rows`.
+    #: Whether `broken_rows` may be non-empty.
     may_break: ClassVar[bool] = False
 
     @property
     def broken_rows(self) -> Collection[int]:
-        """Rows for which the scalar form would report a fault. They count as rejected, and where no other plugin rejects
-        them, the scalar form is asked."""
+        """Rows for which the scalar filter would report an internal error. They count as rejected;
+        if no other plugin rejects them, the scalar filter is called."""
         return ()
 
-    #: What it says changes only when a pod with affinity terms comes or goes, or a node does (`NodesView.terms_epoch`).
+    #: Whether the result changes only with pods that have affinity terms, or with nodes
+    #: (`NodesView.terms_epoch`).
     follows_terms = False
 
     @abstractmethod
     def skipped(self) -> bool:
-        """Whether PreFilter would say Skip now."""
+        """Return whether PreFilter would return Skip."""
 
     def refusal(self) -> Status | None:
-        """The objection of PreFilter to the pod itself, whatever the nodes; None: nothing."""
+        """Return the rejection of the pod by PreFilter, independent of nodes, or None."""
         return None
 
     @abstractmethod
     def rejected(self) -> BoolColumn | None:
-        """True for every row that does not pass; None when all pass. Rows without a node: anything."""
+        """Return a column that is true for rejected rows, or None if all rows pass. Values for rows
+        without a node are ignored."""
 
     @abstractmethod
     def reasons(self) -> ReasonColumn:
-        """Reason ids of all rows; nonzero exactly where `rejected` is true."""
+        """Return the reason ids of all rows, nonzero exactly where `rejected` is true."""
 
     def pod_limits(self, coming: Iterable[PodInfo]) -> PodLimits | None:
-        """How the answer for a row follows from the pods on it; None: it cannot be said so simply. `coming` are pods that may
-        be thought to be on a row besides those that are anywhere now. Asked only while the kernel is not skipped."""
+        """Return limits from which the result for a row can be derived if pods are added or
+        removed, or None if there is no such rule.
+
+        `coming` are hypothetical pods, in addition to all existing ones. Only called while the
+        kernel is not skipped.
+        """
         return None
 
 
-#: Up to this weight a score of 100 stays within 32 bits.
-_MOST_NARROW_WEIGHT = 1 << 24
+#: Largest weight with which scores of 0..100 fit in 32 bits.
+_MAX_WEIGHT_32BIT = 1 << 24
 
 
 class RowFeature(msgspec.Struct, frozen=True):
-    """A number of each row from which the answer of a cluster kernel follows, beside numbers that are the same for all rows.
-    It is not negative, and changes only on rows in `NodesView.log`, or when a node does."""
+    """A non-negative number per row that determines, with values common to all rows, the result of
+    a cluster kernel. It changes only on rows in `NodesView.log`, or when a node changes."""
 
-    #: For all rows; not to be changed.
+    #: Return the values of all rows; read-only.
     column: Callable[[], AnyIntColumn]
-    #: For one row.
-    of: Callable[[int], int]
-    #: It may change on rows in the log; else only when a node does.
+    #: Return the value of one row.
+    value: Callable[[int], int]
+    #: Whether the value changes with pods, on rows in the log; otherwise only with the node.
     follows_pods: bool
 
 
 class GroupingFilterKernel(ClusterFilterKernel):
-    """A cluster filter that treats rows with the same features alike, so that it can be asked by group of such rows."""
+    """A cluster filter that treats rows with equal features alike and can be evaluated once per
+    group of such rows."""
 
     @abstractmethod
     def features(self) -> Sequence[RowFeature] | None:
-        """None: rows cannot be told by features, until a node changes."""
+        """Return the features, or None if there are none until a node changes."""
 
     @abstractmethod
     def rejected_groups(self, groups: Sequence[tuple[int, ...]]) -> Sequence[bool]:
-        """`rejected`, by group; a group is the values of its features."""
+        """Return `rejected` by group; a group is the tuple of its feature values."""
 
 
 class Feasible:
@@ -277,20 +311,21 @@ class Feasible:
         local: AnyIntColumn | None = None,
         rejected: BoolColumn | None = None,
     ) -> None:
-        #: 0 for a feasible row, a large negative number for any other: `(raw + penalty).max()` needs no mask.
+        #: 0 for feasible rows, a large negative number for others: `(raw + penalty).max()` needs no
+        #: mask.
         self.penalty = penalty
         self.count = count
-        #: The same before the filters that depend on more than a row. As long as it is the same array object from one
-        #: cycle to the next, it has changed only on rows in `NodesView.log`.
+        #: The penalty before cluster filters. While it is the same array object from one cycle to
+        #: the next, it has changed only on rows in `NodesView.log`.
         self.local = penalty if local is None else local
-        #: The rows that are infeasible whatever `local` says of them; None: `penalty` is `local`.
+        #: Mask of rows rejected by cluster filters; None if `penalty` is `local`.
         self.rejected = rejected
         self._mask: BoolColumn | None = None
         self._rows: NDArray[np.intp] | None = None
 
     @classmethod
-    def at(cls, row: int, penalty: AnyIntColumn) -> Feasible:
-        """One feasible row, and no other."""
+    def single(cls, row: int, penalty: AnyIntColumn) -> Feasible:
+        """Return a set with a single feasible row."""
         feasible = cls(penalty, 1)
         feasible._rows = np.array([row])
         return feasible
@@ -312,98 +347,105 @@ class ClusterScoreKernel(ABC):
     """A score that depends on pods anywhere, or on which rows are feasible."""
 
     def rests(self) -> bool:
-        """Whether it is skipped, and will be until a pod with affinity terms comes or goes (`NodesView.terms_epoch`)."""
+        """Return whether PreScore would return Skip until pods with affinity terms change
+        (`NodesView.terms_epoch`)."""
         return False
 
     @abstractmethod
     def skipped(self, feasible: Feasible) -> bool:
-        """Whether PreScore would say Skip now."""
+        """Return whether PreScore would return Skip."""
 
     @abstractmethod
     def raw(self, feasible: Feasible) -> IntColumn:
-        """The score of each row; only feasible rows matter."""
+        """Return the raw score of each row; values of infeasible rows are ignored."""
 
     @abstractmethod
     def normalized(self, feasible: Feasible) -> AnyIntColumn | None:
-        """0..100 for each feasible row after normalisation; None when every feasible row gets 0.
-        The caller does not keep or change the column."""
+        """Return 0..100 for each feasible row after normalisation, or None if all are 0. The caller
+        neither stores nor modifies the column."""
 
     def weighted(self, feasible: Feasible, weight: int) -> AnyIntColumn | None:
-        """`normalized` times the weight that the profile gives it; a kernel may know a shorter way."""
+        """Return `normalized` times the weight of the plugin in the profile. Override if there is a
+        faster way."""
         score = self.normalized(feasible)
         if score is None or weight == 1:
             return score
-        # Large weights of scores in 32 bits need 64.
-        return score * weight if abs(weight) <= _MOST_NARROW_WEIGHT else score.astype(np.int64) * weight
+        # Products with large weights need 64 bits.
+        return score * weight if abs(weight) <= _MAX_WEIGHT_32BIT else score.astype(np.int64) * weight
 
 
 class GroupingScoreKernel(ClusterScoreKernel):
-    """A cluster score that is the same for rows with the same features, so that it can be asked by group of such rows."""
+    """A cluster score that is equal for rows with equal features and can be computed once per group
+    of such rows."""
 
     @abstractmethod
     def features(self) -> Sequence[RowFeature] | None:
-        """None: rows cannot be told by features, until a node changes."""
+        """Return the features, or None if there are none until a node changes."""
 
     @abstractmethod
     def group_scores(self, groups: Sequence[tuple[int, ...]], counts: Sequence[int]) -> Sequence[int] | None:
-        """`normalized`, by group; None when every group gets 0. A group is the values of its features; `counts` says how many
-        feasible rows each has: what is said of a group without any is ignored. As long as `groups` is the same object, it
-        has not changed."""
+        """Return `normalized` by group, or None if all are 0. A group is the tuple of its feature
+        values; `counts` has its number of feasible rows. Scores of groups without feasible rows are
+        ignored. An identical `groups` object has not changed since the last call."""
 
 
 class ColumnarFilter:
-    """Mixin of a FilterPlugin that has a vector form."""
+    """Mixin of a FilterPlugin that has kernels."""
 
-    #: Filled by kernels, read by diagnosis.
+    #: Written by kernels, read by diagnosis.
     statuses: StatusTable
-    #: The kernels are cluster kernels, which also say whether PreFilter would say Skip. Otherwise PreFilter must depend
-    #: on the pod alone: it is asked once per signature, without nodes.
+    #: Whether the kernels are cluster kernels, which also report whether PreFilter returns Skip.
+    #: Otherwise PreFilter must depend on the pod alone: it is called once per signature, without
+    #: nodes.
     filters_by_cluster: ClassVar[bool] = False
-    #: The kernels of pods with volume claims depend on which claims these are, and not on the pod's shape alone. They are
-    #: cluster kernels, made for one pod.
+    #: Whether kernels of pods with volume claims depend on the claims and not only on the pod's
+    #: shape. Such kernels are cluster kernels, made for one pod.
     looks_at_claims: ClassVar[bool] = False
 
     def filter_fragment(self, pod: PodInfo) -> Hashable:
-        """The part of the pod that the filter looks at; pods with equal fragments share a kernel. None: do not share (cluster
-        kernels)."""
+        """Return the part of the pod that the filter reads; pods with equal fragments share a
+        kernel. None disables sharing (cluster kernels)."""
         raise TypeError(f"{type(self).__name__} has no filter_fragment")
 
     def filter_kernel(self, pod: PodInfo, view: NodesView) -> FilterKernel | ClusterFilterKernel | None:
-        """None: every node passes, whatever happens to it. A kernel need not reject the nodes to which the plugin's own
-        PreFilter does not restrict the pod: whoever asks about such a node asks the scalar form."""
+        """Return a kernel, or None if every node passes, now and later. A kernel need not reject
+        nodes excluded by the plugin's own PreFilter: for those nodes the scalar filter is called.
+        """
         raise TypeError(f"{type(self).__name__} has no filter_kernel")
 
 
 class ColumnarScore:
-    """Mixin of a ScorePlugin that has a vector form."""
+    """Mixin of a ScorePlugin that has kernels."""
 
     def score_fragment(self, pod: PodInfo) -> Hashable:
-        """The part of the pod that the score looks at; pods with equal fragments share a kernel. None: do not share (cluster
-        kernels)."""
+        """Return the part of the pod that the score reads; pods with equal fragments share a
+        kernel. None disables sharing (cluster kernels)."""
         raise TypeError(f"{type(self).__name__} has no score_fragment")
 
     def score_kernel(self, pod: PodInfo, view: NodesView) -> ScoreKernel | ClusterScoreKernel | None:
-        """None: PreScore says Skip for this pod, whatever the cluster looks like."""
+        """Return a kernel, or None if PreScore always returns Skip for this pod."""
         raise TypeError(f"{type(self).__name__} has no score_kernel")
 
 
 @runtime_checkable
-class RemembersRows(Protocol):
-    """May be implemented by a filter plugin without vector form that knows of many nodes what it would say."""
+class CachesVerdicts(Protocol):
+    """Optional method of filter plugins without kernels that cache verdicts for many nodes."""
 
-    def known_rows(
+    def cached_verdicts(
         self, state: CycleState, pod: PodInfo, rows: NDArray[np.intp], view: NodesView
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The rows that it rejects, and the rows that it has to be asked about one by one."""
+        """Return the rows that are known to be rejected, and the rows for which the filter must be
+        called."""
 
 
 class PerPodFragment:
-    """Mixin of a columnar plugin whose kernels depend on more than the pod's shape (namespace and scheduling-relevant
-    spec) and those of its labels that selectors in use refer to. `pod_fragment` must be cheap: it is asked per pod."""
+    """Mixin of a columnar plugin whose kernels depend on more than the pod's shape (namespace and
+    scheduling-relevant spec) and the labels that selectors use. `pod_fragment` is called for every
+    pod and must be cheap."""
 
     @property
     def has_pod_fragments(self) -> bool:
-        """False: as it is configured, the plugin looks at nothing else."""
+        """Whether the plugin, as configured, depends on anything besides the shape and labels."""
         return True
 
     def pod_fragment(self, pod: PodInfo) -> Hashable:
@@ -411,6 +453,7 @@ class PerPodFragment:
 
     @property
     def fragment_kinds(self) -> Collection[type[object]] | None:
-        """Kinds of objects besides pods and nodes: as long as no such object changes, pods of one `PodTemplate` have equal
-        fragments. None: they need not have."""
+        """Kinds of objects, besides pods and nodes, that fragments depend on. While no such object
+        changes, pods of one `PodTemplate` have equal fragments. None: they may differ at any time.
+        """
         return None

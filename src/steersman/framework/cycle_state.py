@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state that plugins hand from one extension point to the next within one scheduling cycle.
+"""State that plugins pass from one extension point to the next within one scheduling cycle.
 
-A plugin writes under a key of its own in PreFilter or PreScore and reads it in Filter, Score and later. Evaluating
-"what if this pod were there" works on a clone: values that AddPod and RemovePod change implement `clone()`.
+A plugin writes under its own key in PreFilter or PreScore and reads it in Filter, Score and later.
+What-if evaluations work on a clone: values that AddPod and RemovePod modify implement `clone()`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 
 class Cloneable(Protocol):
-    """A value that a what-if evaluation may change, and therefore copies first."""
+    """A value that what-if evaluations copy before they modify it."""
 
     def clone(self) -> Cloneable: ...
 
@@ -25,20 +25,20 @@ _NO_PLUGINS: frozenset[str] = frozenset()
 
 
 class CycleState(msgspec.Struct, eq=False):
-    """Data of one scheduling cycle, by key; and which plugins asked to be left out of it."""
+    """Data of one scheduling cycle by key, and the plugins to skip in it."""
 
-    #: What plugins wrote, by key: they use `write` and `read`. Empty for pods whose plugins all have a vector form.
+    #: Values written by plugins with `write`. Empty for pods whose plugins all have kernels.
     entries: dict[str, object] = {}
-    #: Plugins whose PreFilter said Skip.
+    #: Plugins whose PreFilter returned Skip.
     skip_filter: frozenset[str] = _NO_PLUGINS
-    #: Plugins whose PreScore said Skip.
+    #: Plugins whose PreScore returned Skip.
     skip_score: frozenset[str] = _NO_PLUGINS
 
     def write(self, key: str, value: object) -> None:
         self.entries[key] = value
 
     def read(self, key: str, kind: type[T]) -> T | None:
-        """The value under `key`, or None when nothing (of that type) was written."""
+        """Return the value under `key`, or None if there is none of this type."""
         value = self.entries.get(key)
         return value if isinstance(value, kind) else None
 
@@ -46,7 +46,7 @@ class CycleState(msgspec.Struct, eq=False):
         self.entries.pop(key, None)
 
     def clone(self) -> CycleState:
-        """A copy that a what-if evaluation may change."""
+        """Return a copy that a what-if evaluation may modify."""
         copy = CycleState()
         copy.entries = {key: _cloned(value) for key, value in self.entries.items()}
         copy.skip_filter = self.skip_filter
@@ -55,16 +55,16 @@ class CycleState(msgspec.Struct, eq=False):
 
 
 def _cloned(value: object) -> object:
-    # A look for the method instead of isinstance(…, Cloneable): this is asked for every node of a dry run.
+    # Faster than isinstance(…, Cloneable), which would run for every node of a dry run.
     clone = getattr(value, "clone", None)
     return value if clone is None else clone()
 
 
 class DeferredState(CycleState, eq=False):
-    """A state that is filled when it is cloned, or something is read that is not in it yet: it is expensive to make, and seldom
-    looked at."""
+    """A state that is filled on the first clone or the first read of a missing key, because it is
+    expensive to build and rarely used."""
 
-    #: Makes what the state is filled with; None once it is.
+    #: Builds the content of the state; None once it is filled.
     fill: Callable[[], CycleState] | None = None
 
     def read(self, key: str, kind: type[T]) -> T | None:
@@ -77,7 +77,7 @@ class DeferredState(CycleState, eq=False):
         return super().clone()
 
     def _complete(self) -> None:
-        """Fills the state; entries that were written meanwhile stay."""
+        """Fill the state; entries written before stay."""
         if self.fill is not None:
             filled, self.fill = self.fill(), None
             self.entries = {**filled.entries, **self.entries}

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extended resources that are backed by devices: which DeviceClass a resource name stands for.
+"""Extended resources backed by devices: the DeviceClass of a resource name.
 
-A class is asked for by the name that its `spec.extendedResourceName` gives it, or by the prefix below and its own name.
-NodeResourcesFit leaves such resources to DynamicResources on nodes that do not offer them themselves.
+A class is found by its `spec.extendedResourceName`, or by the prefix below and its own name.
+NodeResourcesFit leaves such resources to DynamicResources on nodes that do not offer them
+themselves.
 """
 
 from __future__ import annotations
@@ -10,45 +11,45 @@ from __future__ import annotations
 from typing import Final
 
 from steersman.api import DeviceClass, timestamps
-from steersman.derived import Derived
+from steersman.base import CacheSpec, Memo
 from steersman.framework.handle import Objects
 from steersman.framework.pod_resources import is_extended
-from steersman.kept import Kept
 
 DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 
 
 def may_be_devices(resource: str) -> bool:
-    """Whether a class of devices could stand behind a resource of that name."""
+    """Return whether the resource name could refer to a DeviceClass."""
     return is_extended(resource) or resource.startswith(DEVICE_CLASS_PREFIX)
 
 
-DEVICE_CLASSES = Kept(
+DEVICE_CLASSES = CacheSpec(
     name="device classes",
     attributes=("DeviceClasses._by_resource", "DeviceClasses._version"),
-    holds="the DeviceClass behind an extended resource",
+    contents="the DeviceClass behind an extended resource",
     key="resource name",
-    stamps="version of DeviceClass objects (`Derived`)",
-    bound="classes that there are",
-    twin="`DeviceClasses._read`",
-    held_equal="tests/plugins/dynamic_resources/test_extended_resources.py",
+    invalidation="version of DeviceClass objects (`Memo`)",
+    limit="all DeviceClasses",
+    reference="`DeviceClasses._read`",
+    checked_by="tests/plugins/dynamic_resources/test_extended_resources.py",
     is_inline=True,
 )
 
 
 class DeviceClasses:
-    """The classes by the resources that they back; kept until a class changes."""
+    """DeviceClasses by resource name; cached until a class changes."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        #: Asked for every pod: compared here, because a call for it would cost as much as the answer.
+        #: Compared inline because it is read for every pod: a call would cost as much as the
+        #: lookup.
         self._changes = -1
         self._version = -1
-        self._by_resource: Derived[dict[str, DeviceClass]] = Derived()
+        self._by_resource: Memo[dict[str, DeviceClass]] = Memo()
 
     @property
     def version(self) -> int:
-        """Equal versions mean equal answers. Asked for every pod."""
+        """Version of all DeviceClasses: equal versions mean equal results. Read for every pod."""
         changes = self._objects.changes
         if changes != self._changes:
             self._changes = changes
@@ -56,11 +57,12 @@ class DeviceClasses:
         return self._version
 
     def behind(self, resource: str) -> DeviceClass | None:
-        return self._by_resource.at(self.version, self._read).get(resource)
+        return self._by_resource.get(self.version, self._read).get(resource)
 
     def _read(self) -> dict[str, DeviceClass]:
-        """Device classes by resource name. Of several with one name the youngest counts, then the first by name. Like
-        upstream, one that comes second to another is not known by its own name either."""
+        """Return DeviceClasses by resource name. Of several with one name the youngest wins, then
+        the first by name. As in upstream, a class that loses is not found by its own name either.
+        """
         by_resource: dict[str, DeviceClass] = {}
         for device_class in self._objects.list(DeviceClass):
             name = device_class.spec.extended_resource_name

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An extender: a service outside of the scheduler that is asked after the plugins. Implemented by `client.extenders`.
+"""Scheduler extenders: external services called after the plugins. Implemented by
+`client.extenders`.
 
-Everything that talks to it is a coroutine; a fault raises `ExtenderError`. What becomes of it is up to the caller: an
-extender that is ignorable is left out, a fault in `prioritize` never counts, any other ends the attempt.
+All calls are coroutines; a failure raises `ExtenderError`. The caller handles it: an ignorable
+extender is skipped, a failure of `prioritize` is always ignored, and any other failure ends the
+attempt.
 """
 
 from __future__ import annotations
@@ -13,43 +15,47 @@ from typing import Protocol
 import msgspec
 
 from steersman import api
-from steersman.errors import SteersmanError
+from steersman.base import SteersmanError
 from steersman.framework.pod_info import PodInfo
 
-#: How the diagnosis names whatever an extender rejected, as upstream does.
+#: Plugin name of extender rejections in a diagnosis, as upstream uses it.
 EXTENDER_PLUGIN = "Extender"
 #: An extender's priorities are within 0..10; plugins score within 0..100.
 MAX_EXTENDER_PRIORITY = 10
 
 
 class ExtenderError(SteersmanError):
-    """An extender does not answer, or not with anything usable."""
+    """An extender does not respond, or its response is invalid."""
 
     def __init__(self, message: str, *, may_have_acted: bool = False) -> None:
         super().__init__(message)
-        #: It was asked and did not answer: it may have done what it was asked for.
+        #: Whether the request was sent without receiving a response, so it may have taken effect.
         self.may_have_acted = may_have_acted
 
 
 class ExtenderFilterOutcome(msgspec.Struct, frozen=True):
-    """The nodes that an extender leaves of those it was shown."""
+    """Result of an extender's filter: the remaining nodes and the failed ones."""
 
     nodes: tuple[str, ...]
-    #: By node; removing pods from it might help.
+    #: Reason by node; removing pods from the node might help.
     failed: Mapping[str, str]
-    #: By node; nothing helps.
+    #: Reason by node; removing pods does not help.
     failed_and_unresolvable: Mapping[str, str]
+    #: Whether the extender returned Node objects. As in upstream, they replace the scheduler's
+    #: node infos for scoring, so that nodes are scored as if they had no pods and no images.
+    has_node_objects: bool = False
 
 
 class NodeVictims(msgspec.Struct, frozen=True):
-    """Pods that would have to leave a node."""
+    """Pods to remove from a node."""
 
     pods: tuple[PodInfo, ...]
     pdb_violations: int
 
 
 PodsOn = Callable[[str], Iterable[PodInfo] | None]
-"""All pods of the node with that name, None if there is no such node. Extenders name pods by UID."""
+"""Returns all pods of the node with this name, or None if there is no such node. Extenders name
+pods by UID."""
 
 
 class Extender(Protocol):
@@ -61,7 +67,7 @@ class Extender(Protocol):
 
     @property
     def is_ignorable(self) -> bool:
-        """Scheduling goes on without it when it fails."""
+        """Whether scheduling continues without it if it fails."""
 
     @property
     def is_filter(self) -> bool: ...
@@ -74,18 +80,19 @@ class Extender(Protocol):
 
     @property
     def weight(self) -> int:
-        """The weight of its priorities."""
+        """Weight of its priorities."""
 
     def is_interested(self, pod: PodInfo) -> bool: ...
 
     async def filter(self, pod: PodInfo, nodes: Sequence[api.Node]) -> ExtenderFilterOutcome: ...
 
     async def prioritize(self, pod: PodInfo, nodes: Sequence[api.Node]) -> Mapping[str, int]:
-        """Priorities by node, 0..10, not weighted."""
+        """Return unweighted priorities by node, 0..10."""
 
     async def bind(self, pod: PodInfo, node_name: str) -> None: ...
 
     async def process_preemption(
         self, pod: PodInfo, victims: Mapping[str, NodeVictims], pods_on: PodsOn
     ) -> Mapping[str, NodeVictims]:
-        """The nodes on which preemption may happen, with victims that may be others than those it was shown."""
+        """Return the nodes on which preemption may happen, with victims that may differ from the
+        given ones."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floating-point functions with the very bits that Go's `math` package gives.
+"""Floating-point functions with bit-identical results to Go's `math` package.
 
-Scores must equal kube-scheduler's, and a logarithm that differs in its last bit may round a score the other way.
-Plugins that score with floats use these instead of Python's own.
+Scores must equal kube-scheduler's, and a logarithm that differs in its last bit may round a score
+the other way. Plugins that score with floats use these functions instead of Python's.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _L7: Final = 1.479819860511658591e-01
 
 
 def go_log(x: float) -> float:
-    """The natural logarithm of a finite x > 0, by fdlibm's polynomial as Go evaluates it.
+    """Return the natural logarithm of a finite x > 0, by fdlibm's polynomial as Go evaluates it.
 
-    x = 2ᵏ·(1+f) with 1+f in √½..√2, and log(1+f) = f − (f²/2 − s·(f²/2 + R)) with s = f/(2+f). The order of the
-    operations decides the last bit.
+    x = 2ᵏ·(1+f) with 1+f in √½..√2, and log(1+f) = f − (f²/2 − s·(f²/2 + R)) with s = f/(2+f). The
+    order of operations determines the last bit.
     """
     fraction, exponent = math.frexp(x)
     if fraction < _HALF_SQRT2:
@@ -44,9 +44,11 @@ def go_log(x: float) -> float:
 
 
 def go_round(x: float) -> int:
-    """The nearest integer of a finite x, halves away from zero (Python's `round` takes the even neighbour)."""
+    """Return the nearest integer of a finite x, halves away from zero (Python's `round` rounds them
+    to even)."""
     whole = math.trunc(x)
-    # The difference is exact; adding 0.5 before truncating would not be, next to 0.5 and above 2**52.
+    # The difference is exact. Adding 0.5 before truncating would not be, next to 0.5 and above
+    # 2**52.
     if abs(x - whole) >= 0.5:
         return whole + (1 if x > 0 else -1)
     return whole

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The handle that a plugin is given when it is made: other objects of the cluster, the clock, the gates.
+"""The handle passed to a plugin's constructor: other objects of the cluster, the clock, feature
+gates.
 
-A plugin that wants none of it has no constructor. Otherwise it is `__init__(self, args, handle)`: `args` is the typed
-argument struct of an in-tree plugin, or the mapping that the configuration holds for any other.
+A plugin that needs none of it has no constructor. Otherwise it is `__init__(self, args, handle)`:
+`args` is the typed argument struct, or the mapping from the configuration.
 """
 
 from __future__ import annotations
@@ -11,37 +12,39 @@ from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from steersman import api
-from steersman.clock import Clock
+from steersman.base import Clock, Rng
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.ports import Binder, PodWriter, ResourceClaimWriter, VolumeWriter
 from steersman.framework.reading import ApiReader
 from steersman.framework.status import Status
-from steersman.rng import Rng
 
 K = TypeVar("K")
 
 
 class Objects(Protocol):
-    """Listers: the cluster's objects other than nodes and pods, as last seen."""
+    """Listers of the cluster's objects other than nodes and pods, from the informers' caches."""
 
     def get(self, kind: type[K], key: str) -> K | None:
-        """The object with that key: ``namespace/name``, or ``name`` for a cluster-scoped kind."""
+        """Return the object with this key: ``namespace/name``, or ``name`` for a cluster-scoped
+        kind."""
 
     def list(self, kind: type[K], namespace: str | None = None) -> Collection[K]:
-        """All objects of a kind, or those of one namespace."""
+        """Return all objects of a kind, or those of one namespace."""
 
     def version(self, kind: type[object]) -> int:
-        """Grows with every change of an object of that kind; equal versions mean equal answers."""
+        """Return a number that grows with every change of an object of the kind; equal versions
+        mean equal objects."""
 
     @property
     def changes(self) -> int:
-        """Grows with every change of an object of any kind: cheap to ask before asking for versions."""
+        """Number that grows with every change of an object of any kind; cheaper to compare than
+        versions."""
 
     def changed_since(self, kind: type[object], version: int) -> Collection[str] | None:
-        """The keys of the objects of that kind that were added, replaced or removed since the version; None when that is
-        too long ago to tell."""
+        """Return the keys of the objects of the kind that were added, replaced or removed since the
+        version; None if the log no longer reaches back."""
 
 
 class Nodes(Protocol):
@@ -52,22 +55,26 @@ class Nodes(Protocol):
     def get(self, name: str) -> NodeInfo | None: ...
 
     def with_affinity_pods(self) -> Sequence[NodeInfo]:
-        """Nodes that have at least one pod with a pod (anti-)affinity term."""
+        """Return the nodes with at least one pod that has a pod (anti-)affinity term."""
 
     def with_required_anti_affinity_pods(self) -> Sequence[NodeInfo]: ...
 
     def claim_in_use(self, claim: str) -> bool:
-        """Whether a pod on any node names the claim (namespace/name)."""
+        """Return whether a pod on any node uses the claim (namespace/name)."""
 
 
 class Gates(Protocol):
-    """Feature gates."""
+    """Feature gates and rules of the emulated Kubernetes version."""
 
-    def enabled(self, name: str) -> bool: ...
+    def enabled(self, name: str) -> bool:
+        """Return whether the feature gate is on."""
+
+    def has_rule(self, rule: str) -> bool:
+        """Return whether the emulated version has the rule (`steersman.config.versions.Rule`)."""
 
 
 class Handle(Protocol):
-    """Valid for the life of the plugin."""
+    """What every plugin can access; valid for the life of the plugin."""
 
     @property
     def profile_name(self) -> str: ...
@@ -84,36 +91,39 @@ class Handle(Protocol):
 
     @property
     def client(self) -> ApiReader:
-        """Reads what is not watched; in coroutines only, see `ApiReader`."""
+        """Reads objects that are not watched; only in coroutines, see `ApiReader`."""
 
     def nominated_pods(self, node_name: str) -> Sequence[PodInfo]:
-        """Pods that wait for that node to become free, for example after a preemption."""
+        """Return the pods nominated to the node, for example after a preemption."""
 
 
 class WhatIf(Protocol):
-    """Asks the profile's filters about a node that is not as it is: with pods added or removed.
+    """Runs the profile's filters on a hypothetical node, with pods added or removed.
 
-    `state` is a clone of the cycle's state, changed along with the node; a plugin that breaks raises `CycleAborted`.
+    `state` is a clone of the cycle's state, modified together with the node. An internal error of a
+    plugin raises `CycleAborted`.
     """
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """The first objection, pods nominated to the node considered as in every cycle; None: the pod fits."""
+        """Return the first rejection, or None if the pod fits. Nominated pods count as in every
+        cycle."""
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
-        """Tells the plugins that `added` is on the node now."""
+        """Update the plugins' state for `added` being on the node."""
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None: ...
 
 
 class PreemptibleWait(Protocol):
-    """A pod that waits for permission."""
+    """A pod that waits for permission, as preemption sees it."""
 
     def preempt(self, plugin: str, message: str) -> bool:
-        """Ends the wait; the pod is tried again. False when the wait was already over."""
+        """End the wait and retry the pod. Returns False if the wait was already over."""
 
 
 class WaitingPod(PreemptibleWait, Protocol):
-    """A pod that waits, for Permit plugins: each that asked to wait must allow it, any may reject it."""
+    """A pod that waits for permission, as Permit plugins see it. Each plugin that returned Wait
+    must allow it, and any may reject it."""
 
     @property
     def pod(self) -> PodInfo: ...
@@ -122,51 +132,53 @@ class WaitingPod(PreemptibleWait, Protocol):
 
     @property
     def pending(self) -> Mapping[str, float]:
-        """The plugins that have not allowed it yet, with the seconds each is willing to wait in all."""
+        """Plugins that have not allowed it yet, with their timeouts in seconds."""
 
     def allow(self, plugin: str) -> None: ...
 
     def reject(self, plugin: str, message: str) -> bool:
-        """False when the wait was already over."""
+        """Reject the pod. Returns False if the wait was already over."""
 
 
 class PodInPreBind(Protocol):
-    """A pod whose PreBind work is under way."""
+    """A pod whose PreBind plugins are running."""
 
     def cancel(self, message: str) -> bool:
-        """Stops that work; the pod is tried again. False when it is too late: the pod is being bound."""
+        """Cancel PreBind and retry the pod. Returns False if it is too late: the pod is being
+        bound."""
 
 
 class PodAccess(PodWriter, Protocol):
-    """Other pods, as the scheduler knows them and as the API server keeps them."""
+    """Other pods, in the scheduler's cache and in the API server."""
 
     def get(self, key: str) -> api.Pod | None:
-        """The pod with that ``namespace/name`` as the API server last showed it, if it is not finished."""
+        """Return the pod with this ``namespace/name`` from the informer's cache, unless it has
+        finished."""
 
     def list(self, namespace: str | None = None) -> Iterable[api.Pod]:
-        """All pods that are not finished, of one namespace or of all, as the API server last showed them."""
+        """Return all unfinished pods of one namespace or of all, from the informer's cache."""
 
     def waiting(self, uid: str) -> WaitingPod | None:
-        """The pod with that uid, if it waits for permission."""
+        """Return the pod with this uid if it waits for permission."""
 
     def waiting_pods(self) -> Iterable[WaitingPod]:
-        """All pods that wait for permission, of every profile, longest wait first."""
+        """Return the waiting pods of every profile, longest wait first."""
 
     def in_pre_bind(self, uid: str) -> PodInPreBind | None: ...
 
     def activate(self, pods: Iterable[api.Pod]) -> None:
-        """Pending pods are tried again at once, whatever they wait for."""
+        """Move pending pods to the active queue immediately."""
 
 
 class Spawner(Protocol):
-    """Starts work beside the cycle."""
+    """Starts background tasks."""
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> object:
-        """Runs the work off the cycle, which does not wait for it."""
+        """Run the coroutine in the background; the cycle does not wait for it."""
 
 
 class PostFilterHandle(Handle, Spawner, Protocol):
-    """The handle of PostFilter plugins: they ask what would help, and set it in motion."""
+    """Handle of PostFilter plugins, which search for a change that helps and start it."""
 
     @property
     def rng(self) -> Rng: ...
@@ -177,20 +189,20 @@ class PostFilterHandle(Handle, Spawner, Protocol):
 
 
 class PermitHandle(Handle, Spawner, Protocol):
-    """The handle of Permit plugins: they settle the fate of pods that wait for them, also in work beside the cycle."""
+    """Handle of Permit plugins, which allow or reject waiting pods, also from background tasks."""
 
     @property
     def pods(self) -> PodAccess: ...
 
 
 class PodLister(Protocol):
-    """The part of `PodAccess` that tells whether a pod is still there."""
+    """The part of `PodAccess` that finds out whether a pod still exists."""
 
     def get(self, key: str) -> api.Pod | None: ...
 
 
 class PreBindHandle(Handle, Protocol):
-    """The handle of PreBind plugins: they write what the pod needs, and wait for it."""
+    """Handle of PreBind plugins, which write what the pod needs and wait for it."""
 
     @property
     def pods(self) -> PodLister: ...
@@ -198,11 +210,11 @@ class PreBindHandle(Handle, Protocol):
     def volumes(self) -> VolumeWriter: ...
 
     async def sleep(self, seconds: float) -> None:
-        """Waits, on the scheduler's clock."""
+        """Sleep on the scheduler's clock."""
 
 
 class DevicesHandle(PreBindHandle, Spawner, Protocol):
-    """The handle of the plugin that allocates devices."""
+    """Handle of the plugin that allocates devices."""
 
     @property
     def rng(self) -> Rng: ...
@@ -211,4 +223,4 @@ class DevicesHandle(PreBindHandle, Spawner, Protocol):
 
     @property
     def postpones(self) -> bool:
-        """Whether a cycle that takes too long may end with `CyclePostponed`."""
+        """Whether a cycle that takes too long may be ended with `CyclePostponed`."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One node as a plugin sees it: the Node object and the pods that run, or are assumed to run, on it.
+"""One node as plugins see it: the Node object and the pods that run, or are assumed to run, on it.
 
-`state` implements this twice: over the columns, and as an overlay for "what if" questions. Resource amounts are integers:
-cpu in millicores, everything else in its base unit.
+`state` implements it twice: over the columns, and as an overlay for what-if questions. Resource
+amounts are integers: cpu in millicores, everything else in its base unit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from steersman.framework.pod_info import HostPort, PodInfo
 
 
 class ImageState(Protocol):
-    """One image that the node has, and on how many nodes of the cluster it is."""
+    """An image of the node, and the number of nodes that have it."""
 
     @property
     def size(self) -> int: ...
@@ -37,11 +37,11 @@ class NodeInfo(Protocol):
 
     @property
     def pods(self) -> Collection[PodInfo]:
-        """All pods on the node, terminating ones included."""
+        """All pods on the node, including terminating ones."""
 
     @property
     def pods_with_affinity(self) -> Collection[PodInfo]:
-        """The pods on the node with any pod affinity or anti-affinity term."""
+        """Pods on the node with any pod affinity or anti-affinity term."""
 
     @property
     def pods_with_required_anti_affinity(self) -> Collection[PodInfo]: ...
@@ -52,25 +52,26 @@ class NodeInfo(Protocol):
     def allowed_pods(self) -> int: ...
 
     def allocatable(self, resource: str) -> int:
-        """The amount that the node offers; 0 for a resource that it does not have."""
+        """Return the allocatable amount, or 0 if the node does not have the resource."""
 
     def offers(self, resource: str) -> bool:
-        """Whether the node's allocatable names the resource at all (an extended resource may be listed with 0)."""
+        """Return whether the node's allocatable lists the resource, possibly with 0."""
 
     def requested(self, resource: str) -> int:
-        """Sum of the requests of the pods on the node."""
+        """Return the sum of the requests of the pods on the node."""
 
     def nonzero_requested(self, resource: str) -> int:
-        """Sum of the requests of ``cpu`` or ``memory`` with the scheduler's minimum for containers that request nothing."""
+        """Return the sum of the requests for ``cpu`` or ``memory``, with the scheduler's minimum
+        for containers that request nothing."""
 
     @property
     def used_ports(self) -> Set[HostPort]:
-        """Host ports in use. As upstream has it, a port is free once one of its users has gone, even if another pod holds
-        it too."""
+        """Host ports in use. As in upstream, a port is free once one of its users is removed, even
+        if another pod uses it too."""
 
     @property
     def image_states(self) -> Mapping[str, ImageState]:
-        """The images of the node, by every name that each has."""
+        """Images of the node, by each of their names."""
 
     @property
     def claim_users(self) -> Mapping[str, int]:

@@ -1,35 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node columns as vector forms of plugins read them: one row per node, and tables that count pods.
+"""The node columns as kernels read them: one row per node, and tables that count pods.
 
-`state` implements `NodesView` and everything behind it and keeps it up to date; plugins only read. `columns` says what
-plugins make of it.
+`state` implements `NodesView` and keeps it up to date; plugins only read. `columns` defines the
+kernels.
 
-Columns and tables that are keyed by what users write (requirements, topology keys, resources, matchers) follow the cluster as
-long as somebody refers to them, and are freed afterwards. So a kernel keeps the object that it got, and not only an array or a
-view that it found in there.
+Columns and tables keyed by user input (requirements, topology keys, resources, matchers) are
+updated as long as they are referenced, and freed afterwards. A kernel must therefore keep a
+reference to the object and not only to an array inside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steersman.api import Node, Taint
-from steersman.api.selectors import Requirement, Selector
-from steersman.change_log import ChangeLog
+from steersman.api import Node, Requirement, Selector, Taint
+from steersman.base import ChangeLog
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import AffinityTerm
 
-#: Row indices, or a slice for "all of them".
+#: Row indices, or a slice for all rows.
 Rows = NDArray[np.intp] | slice
 BoolColumn = NDArray[np.bool_]
 IntColumn = NDArray[np.int64]
 ReasonColumn = NDArray[np.int32]
-#: Of either width.
+#: Integer column of 32 or 64 bits.
 AnyIntColumn = NDArray[np.signedinteger[Any]]
 
 ALL_ROWS = slice(None)
@@ -38,7 +37,8 @@ ScalarT = TypeVar("ScalarT", bound=np.generic)
 
 
 class Column:
-    """An int64 column with a memoryview twin: numpy for many cells, the view for one (ten times faster there)."""
+    """An int64 column with a memoryview of the same data: numpy for many cells, the view for single
+    cells, where it is ten times faster."""
 
     __slots__ = ("__weakref__", "cell", "values")
 
@@ -48,17 +48,17 @@ class Column:
 
 
 class Topology(Protocol):
-    """The domains of one topology key: rows with the same label value share a domain id."""
+    """Domains of one topology key: rows with equal label values share a domain id."""
 
     @property
     def key(self) -> str: ...
     @property
     def domain(self) -> NDArray[np.intp]:
-        """Domain id by row; 0 when the node lacks the label (or there is no node)."""
+        """Domain id by row; 0 if the node lacks the label or there is no node."""
 
     @property
     def cell(self) -> memoryview:
-        """Twin of `domain`."""
+        """Memoryview of `domain`."""
 
     @property
     def size(self) -> int:
@@ -66,24 +66,25 @@ class Topology(Protocol):
 
     @property
     def one_row_per_domain(self) -> bool:
-        """Every node has the label, and no two share a value: hostnames, usually."""
+        """Whether every node has the label and all values differ, as hostnames do."""
 
     @property
     def empty_value(self) -> int:
-        """The domain of nodes that have the label with an empty value; 0 while there has been none."""
+        """Domain of nodes whose label value is empty; 0 if there was no such node."""
 
     def gather(self, table: NDArray[ScalarT]) -> NDArray[ScalarT]:
-        """Per-domain table to per-row column; may be a view of the table, so do not write into it."""
+        """Return the per-row column of a per-domain table. It may be a view of the table: do not
+        modify it."""
 
 
 class DomainCounts(Protocol):
-    """Matching pods summed per domain, over the eligible rows."""
+    """Numbers of matching pods on eligible rows, by domain."""
 
     @property
     def topology(self) -> Topology: ...
     @property
     def counts(self) -> IntColumn:
-        """By domain id; slot 0 sums the eligible rows without the label."""
+        """Count by domain id; slot 0 has the eligible rows without the label."""
 
     @property
     def eligible_rows(self) -> IntColumn:
@@ -91,26 +92,29 @@ class DomainCounts(Protocol):
 
     @property
     def counted_rows(self) -> BoolColumn:
-        """Rows that are eligible and have the label."""
+        """Mask of the rows that are eligible and have the label."""
 
     @property
     def total(self) -> int:
-        """Number of matching pods on eligible rows that have the label: the sum of `counts` without slot 0."""
+        """Number of matching pods on eligible rows that have the label: the sum of `counts` without
+        slot 0."""
 
     @property
     def cell(self) -> memoryview:
-        """Twin of `counts`."""
+        """Memoryview of `counts`."""
 
     def mark_inhabited(self, domains: BoolColumn | None) -> BoolColumn:
-        """Sets true what has pods, by domain id, in the given column or a new one. Slot 0 may be set as well."""
+        """Set the domains with matching pods to true in the given column or a new one, and return
+        it. Slot 0 is unspecified."""
 
     def add_weighted(self, sums: IntColumn | None, weight: int) -> IntColumn:
-        """Adds the counts times the weight, by domain id, to the given column or a new one. Something may be added to slot 0
-        as well."""
+        """Add the counts times the weight to the given column or a new one, and return it. Slot 0
+        is unspecified."""
 
 
 class Eligibility(Protocol):
-    """Which rows count; asked again for a row when its node changes. Hashable: equal ones share tables."""
+    """Defines which rows count; re-evaluated for a row when its node changes. Hashable: equal
+    instances share tables."""
 
     def rows(self) -> BoolColumn: ...
 
@@ -120,7 +124,7 @@ class Eligibility(Protocol):
 
 
 class LabelledPod(Protocol):
-    """The parts of a pod that a matcher may look at: equal for all pods of a label class."""
+    """The properties of a pod that a matcher may read, equal for all pods of a label class."""
 
     @property
     def namespace(self) -> str: ...
@@ -131,15 +135,15 @@ class LabelledPod(Protocol):
 
 
 class PodMatcher(Protocol):
-    """Which pods count. Hashable: equal matchers share tables."""
+    """Defines which pods count. Hashable: equal matchers share tables."""
 
     @property
     def selector(self) -> Selector:
-        """Matches every pod that the matcher matches."""
+        """A selector that matches at least all pods that the matcher matches."""
 
     @property
     def namespace_names(self) -> frozenset[str] | None:
-        """All in which a pod may match; None: there may be others, whatever their names."""
+        """Names of all namespaces in which pods may match; None if they are not known by name."""
 
     def matches(self, pod: LabelledPod, namespace_labels: Mapping[str, str]) -> bool: ...
 
@@ -148,19 +152,51 @@ class PodMatcher(Protocol):
     def __hash__(self) -> int: ...
 
 
+class WeighingMatcher(PodMatcher, Protocol):
+    """A matcher that weighs pods: a pod counts with the sum of the weights of the selectors that
+    match it."""
+
+    @property
+    def label_keys(self) -> frozenset[str]:
+        """Labels on which the weight of a pod depends."""
+
+    def weigh(self, pod: LabelledPod, namespace_labels: Mapping[str, str]) -> int:
+        """Return the weight of the pod: not negative, and 0 exactly if it does not match."""
+
+    def selectors_in(self, namespace: str, namespace_labels: Mapping[str, str]) -> Iterable[tuple[Selector, int]]:
+        """Return the selectors that apply to pods of the namespace, with their weights."""
+
+
+def weighing(matcher: PodMatcher | WeighingMatcher) -> Callable[[LabelledPod, Mapping[str, str]], int]:
+    """Return the function that gives the weight of a pod, given the labels of its namespace."""
+    weigh: Callable[[LabelledPod, Mapping[str, str]], int] = getattr(matcher, "weigh", matcher.matches)
+    return weigh
+
+
+def is_weighing(matcher: PodMatcher | WeighingMatcher) -> TypeGuard[WeighingMatcher]:
+    """Return whether the matcher counts some pods more than once."""
+    return hasattr(matcher, "weigh")
+
+
+def label_keys_of(matcher: PodMatcher | WeighingMatcher) -> frozenset[str]:
+    """Return the labels of pods on which the matcher depends."""
+    keys: frozenset[str] | None = getattr(matcher, "label_keys", None)
+    return matcher.selector.keys if keys is None else keys
+
+
 class MatchCounts(Protocol):
-    """How many pods on each row a matcher matches; kept up to date as pods come and go, as long as somebody refers to it or
-    to one of its tables by domain."""
+    """Number (or sum of weights) of matching pods per row, updated with every pod as long as it or
+    one of its domain tables is referenced."""
 
     @property
     def per_row(self) -> Column: ...
 
     def by_domain(self, topology: Topology, eligible: Eligibility | None = None) -> DomainCounts:
-        """Counts by domain, of eligible rows; None: every row counts."""
+        """Return counts of eligible rows by domain; without `eligible`, all rows count."""
 
 
 class TermKind(Enum):
-    """Which of a pod's affinity terms."""
+    """Kind of a pod's affinity term."""
 
     REQUIRED_AFFINITY = "required affinity"
     REQUIRED_ANTI_AFFINITY = "required anti-affinity"
@@ -169,7 +205,7 @@ class TermKind(Enum):
 
 
 class TermTable(Protocol):
-    """Existing pods that have one affinity term, counted by domain of the term's topology key."""
+    """Existing pods with one affinity term, counted by domain of the term's topology key."""
 
     @property
     def term(self) -> AffinityTerm: ...
@@ -181,32 +217,37 @@ class TermTable(Protocol):
 
     @property
     def users(self) -> int:
-        """Number of pods with the term, wherever they are. Once it is 0 it stays so: the table has been freed."""
+        """Number of pods with the term. At 0 the table has been freed and is not used again."""
 
     def mark_inhabited(self, domains: BoolColumn | None) -> BoolColumn:
-        """Sets true what has pods, by domain id, in the given column or a new one. Slot 0 may be set as well."""
+        """Set the domains with such pods to true in the given column or a new one, and return it.
+        Slot 0 is unspecified."""
 
     def add_weighted(self, sums: IntColumn | None, weight: int) -> IntColumn:
-        """Adds the counts times the weight, by domain id, to the given column or a new one. Something may be added to slot 0
-        as well."""
+        """Add the counts times the weight to the given column or a new one, and return it. Slot 0
+        is unspecified."""
 
 
 class Terms(Protocol):
-    """The term tables of one kind. They come with the first pod that has the term and go with the last."""
+    """Term tables of one kind. A table is added with the first pod that has the term and removed
+    with the last."""
 
     @property
     def end(self) -> int:
-        """How many tables there have been."""
+        """Number of tables ever added."""
 
     def since(self, position: int) -> Sequence[TermTable] | None:
-        """Tables that came after `end` was that; None when that is too long ago to tell."""
+        """Return the tables added since position `end` had this value; None if the log no longer
+        reaches back."""
 
     def candidates(self, namespace: str, labels: Mapping[str, str]) -> Iterable[TermTable]:
-        """All whose term may speak of a pod with these labels in that namespace, and some that do not."""
+        """Return a superset of the tables whose term matches a pod with these labels in the
+        namespace."""
 
 
 class TaintSets(Protocol):
-    """Taints by row, interned without the time of their addition: most nodes share a few sets."""
+    """Taints by row, interned without the time of their addition, since most nodes share a few
+    sets."""
 
     @property
     def ids(self) -> NDArray[np.intp]: ...
@@ -215,18 +256,18 @@ class TaintSets(Protocol):
 
 
 class NodesView(Protocol):
-    """The node columns as kernels read them. Arrays may be replaced only when `generation` changes, and then every
-    kernel is made anew: a kernel may keep what it got."""
+    """The node columns as kernels read them. Arrays are replaced only when `generation` changes,
+    and then all kernels are rebuilt: a kernel may store references to them."""
 
     @property
     def capacity(self) -> int:
-        """Number of rows, spare ones included: the length of every column."""
+        """Number of rows including spare ones: the length of every column."""
 
     @property
     def generation(self) -> int: ...
     @property
     def alive(self) -> BoolColumn:
-        """Rows that have a node."""
+        """Mask of the rows that have a node."""
 
     @property
     def node_count(self) -> int: ...
@@ -242,7 +283,7 @@ class NodesView(Protocol):
     def row_of(self, name: str) -> int | None: ...
 
     def node(self, row: int) -> Node:
-        """The row's node; LookupError for a row without one."""
+        """Return the row's node; raise LookupError if it has none."""
 
     def info(self, row: int) -> NodeInfo: ...
 
@@ -251,7 +292,8 @@ class NodesView(Protocol):
     def requested(self, resource: str) -> Column: ...
 
     def nonzero_requested(self, resource: str) -> Column:
-        """The requests of pods with upstream's defaults for those that request nothing; of ``cpu`` and ``memory``."""
+        """Return the requests of pods for ``cpu`` or ``memory``, with upstream's defaults for
+        containers that request nothing."""
 
     @property
     def pod_count(self) -> Column: ...
@@ -259,12 +301,15 @@ class NodesView(Protocol):
     def allowed_pods(self) -> Column: ...
 
     def requirement(self, requirement: Requirement) -> BoolColumn:
-        """Rows whose labels meet the requirement. Kept up to date in place as long as somebody refers to it; do not change
-        it."""
+        """Mask of the rows whose labels meet the requirement. Updated in place as long as it is
+        referenced; read-only."""
 
     def label_values(self, key: str) -> tuple[NDArray[np.int32], Mapping[str, int]]:
-        """Which value of the label each row has: ids by row, -1 without the label, and the id of each value. Not to be kept;
-        for labels with so many values that a column for each would be a waste."""
+        """Return the value id of the label by row, -1 without the label, and the id of each value.
+
+        For labels with so many values that a column for each would be wasteful. Do not store the
+        result.
+        """
 
     @property
     def taints(self) -> TaintSets: ...
@@ -273,7 +318,8 @@ class NodesView(Protocol):
     def unschedulable(self) -> BoolColumn: ...
 
     def rows_with_image(self, name: str) -> Mapping[int, int]:
-        """Row to size in bytes for the nodes that have the image under that (normalised) name."""
+        """Return the image size in bytes by row, for nodes that have the image with this normalised
+        name."""
 
     @property
     def image_epoch(self) -> int:
@@ -286,10 +332,18 @@ class NodesView(Protocol):
     def topology(self, key: str) -> Topology: ...
 
     def matching(self, matcher: PodMatcher) -> MatchCounts:
-        """Subscribes to the counts of that matcher."""
+        """Return the counts of the matcher, updated as long as they are referenced."""
+
+    def matching_each(self, matchers: Sequence[PodMatcher]) -> Sequence[MatchCounts]:
+        """Return the counts of many matchers: faster than calling `matching` for each.
+
+        Each matcher must treat pods alike that its selector selects and that have the same
+        namespace and termination state.
+        """
 
     def terms(self, kind: TermKind) -> Terms:
-        """All term tables of that kind. Another object after the `generation` has changed."""
+        """Return all term tables of the kind. A new object is returned after `generation` has
+        changed."""
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]: ...
 
@@ -299,4 +353,4 @@ class NodesView(Protocol):
 
     @property
     def terms_epoch(self) -> int:
-        """Changes when a pod with affinity terms comes, goes or gets other neighbours."""
+        """Changes when a pod with affinity terms is added, removed or gets other neighbours."""

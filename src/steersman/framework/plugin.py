@@ -14,24 +14,6 @@ profile is built. A method may leave out the leading `state` parameter when it d
 `score(self, state, pod, node)` are both fine. That is why the methods are declared as attributes, of either type: a type
 checker accepts both forms, and finds arguments in a wrong order.
 
-| point | method | answers |
-|---|---|---|
-| PreEnqueue | `pre_enqueue(pod)` | Status or None |
-| QueueSort | `sort_key(queued)` or `less(a, b)` | a tuple; or a bool |
-| EnqueueExtensions | `events_to_register()` | the events that may make a rejected pod schedulable |
-| PreFilter | `pre_filter(state, pod, nodes)` | None, Status, or PreFilterResult (a restriction to some nodes) |
-| PreFilter extensions | `add_pod(state, pod, added, node)`, `remove_pod(…)` | Status or None |
-| Filter | `filter(state, pod, node)` | None or True: fits. Status, or a reason text: does not |
-| PostFilter | `post_filter(state, pod, statuses)` | PostFilterResult (or None) and Status, or a Status alone |
-| PreScore | `pre_score(state, pod, nodes)` | Status or None |
-| Score | `score(state, pod, node)` | an int (or a Status for a fault) |
-| NormalizeScore | `normalize_scores(state, pod, scores)` | changes the scores in place, each to within 0..100 |
-| Reserve | `reserve(state, pod, node_name)`, `unreserve(…)` | Status or None |
-| Permit | `permit(state, pod, node_name)` | Status or None; PermitResult: Wait with a timeout in seconds |
-| PreBind | `pre_bind_pre_flight(state, pod, node_name)`, `async pre_bind(…)` | Status or None |
-| Bind | `async bind(state, pod, node_name)` | Status; Skip leaves it to the next one |
-| PostBind | `post_bind(state, pod, node_name)` | nothing |
-
 `pod` is always a `PodInfo`, `node` a `NodeInfo`, `nodes` a sequence of them; `node_name` a string.
 """
 
@@ -54,77 +36,78 @@ MIN_NODE_SCORE = 0
 
 
 class PreFilterResult(msgspec.Struct, frozen=True):
-    """The only nodes worth examining; they need not exist."""
+    """The only nodes to evaluate, by name; names of nodes that do not exist are ignored."""
 
     node_names: frozenset[str]
 
 
 class PostFilterResult(msgspec.Struct, frozen=True):
-    """Which node PostFilter nominates: a name, "" to drop the nomination, None to leave it as it is."""
+    """Nomination made by PostFilter: a node name, "" to clear the nomination, None to keep it."""
 
     nominated_node: str | None = None
-    #: How the plugin came to it, in a form of its own; for explanations.
+    #: How the plugin arrived at the result, in a type of its own; shown in explanations.
     report: object = None
 
 
 class PermitResult(msgspec.Struct, frozen=True):
-    """A permit answer with the time the pod may wait at most."""
+    """Result of Permit with the maximum time that the pod may wait."""
 
     status: Status
     timeout_seconds: float = 0.0
 
 
 class NodeScore(msgspec.Struct):
-    """One feasible node's score, as NormalizeScore sees and changes it."""
+    """Score of one feasible node, which NormalizeScore may change."""
 
     name: str
     score: int
 
 
 class QueuedPod(Protocol):
-    """A pod in the active queue, as a QueueSort plugin sees it."""
+    """A pod in the active queue, as passed to a QueueSort plugin."""
 
     @property
     def pod(self) -> api.Pod:
-        """The newest version that the queue has seen."""
+        """Latest version of the pod in the queue."""
 
     @property
     def timestamp(self) -> int:
-        """When the pod was added to the queue, or came back from its last attempt; microseconds of a monotonic clock."""
+        """Time at which the pod was added or returned to the queue, in microseconds of a monotonic
+        clock."""
 
     @property
     def attempts(self) -> int:
-        """How often the pod has been tried."""
+        """Number of scheduling attempts."""
 
 
 class NodeStatusReader(Protocol):
-    """Why no node was feasible, as a PostFilter plugin reads it."""
+    """Reasons why no node was feasible, as passed to a PostFilter plugin."""
 
     @property
     def groups(self) -> dict[Status, list[str]]:
-        """The names of the examined nodes by status."""
+        """Names of the evaluated nodes by status."""
 
     @property
     def absent(self) -> Status | None:
-        """The one status of all nodes that were not examined."""
+        """Common status of all nodes that were not evaluated."""
 
     def counts(self) -> Iterable[tuple[Status, int]]:
-        """The number of examined nodes by status; cheaper than their names."""
+        """Yield the number of evaluated nodes by status; cheaper than `groups`."""
 
     def of(self, node: str) -> Status | None:
-        """Why the pod does not fit on the node of that name."""
+        """Return why the pod does not fit on the node with this name."""
 
     def __len__(self) -> int:
-        """Number of examined nodes that failed."""
+        """Number of evaluated nodes that failed."""
 
 
 StatusAnswer: TypeAlias = Status | None
 """None is success."""
 RejectionAnswer: TypeAlias = Status | str | bool | None
-"""None and True are success, a text is the reason of a rejection."""
+"""None and True mean success; a string is the reason of a rejection."""
 PostFilterAnswer: TypeAlias = tuple[PostFilterResult | None, Status | None] | Status
 
-# A method with the cycle's state, or without.
+# Each method may be declared with or without the leading cycle state.
 _PodAndNodes: TypeAlias = (
     Callable[[CycleState, PodInfo, Sequence[NodeInfo]], RejectionAnswer]
     | Callable[[PodInfo, Sequence[NodeInfo]], RejectionAnswer]
@@ -165,107 +148,127 @@ _PostBind: TypeAlias = Callable[[CycleState, PodInfo, str], None] | Callable[[Po
 
 
 class Plugin:
-    """The base of every plugin: a unique name, used in configuration, messages and metrics; and the kinds of objects that it
-    needs besides those that the scheduler watches anyway (`framework.watching.WATCHED_KINDS`)."""
+    """Base class of plugins.
+
+    A plugin has a unique name, used in configuration, messages and metrics, and declares the kinds
+    of objects that it needs besides those that the scheduler watches anyway
+    (`framework.watching.WATCHED_KINDS`).
+
+    If a class has an attribute `args`, a subclass of `msgspec.Struct`, the arguments in
+    `pluginConfig` are validated against it and the constructor gets an instance of it. Otherwise
+    the constructor gets a mapping.
+    """
 
     name: ClassVar[str] = ""
-    #: Custom resources, as a rule: `steersman.api.custom`. They are watched, `handle.objects` lists them, and a plugin that
-    #: registers for their events is told of them.
+    #: Kinds to watch, usually custom resources (`steersman.api.custom`). `handle.objects` lists
+    #: them, and plugins can register for their events.
     kinds: ClassVar[tuple[type[api.Object], ...]] = ()
-    #: Kinds that the plugin reads through `handle.client`, and that nobody watches for it: simulations load them, and `doctor`
-    #: checks the rights to them.
+    #: Kinds that the plugin reads through `handle.client` without watching them. Simulations load
+    #: them, and `doctor` checks the permissions for them.
     reads: ClassVar[tuple[type[api.Object], ...]] = ()
 
 
 @runtime_checkable
 class ConcernsSomePods(Protocol):
-    """May be implemented by a PreFilter or PreScore plugin that has nothing to do for most pods.
+    """Optional method of PreFilter and PreScore plugins that do not apply to most pods.
 
-    `concerns(pod)` must depend on nothing but the pod's shape (namespace and scheduling-relevant spec). False: PreFilter
-    and PreScore would say Skip for every such pod, and Reserve and PreBind would do nothing, so none of them is asked.
+    If `concerns(pod)` is false, PreFilter and PreScore would return Skip, and Reserve and PreBind
+    would do nothing, so none of them is called. The result may depend only on the pod's shape
+    (namespace and scheduling-relevant spec).
     """
 
     def concerns(self, pod: PodInfo) -> bool: ...
 
 
 class PreEnqueuePlugin(Plugin):
-    """Decides whether a pod may enter the active queue."""
+    """Decides whether a pod may enter the active queue.
+
+    `pre_enqueue` runs while the queue is updated, and readers call it as well (results, `explain`, the
+    page, `plan`), so it must not wait and must not write: neither to the plugin nor to the cluster. The
+    message of its status is shown wherever the pod is shown as gated. A gated pod has no attempt, and
+    so neither a condition nor an event. The plugin is called again when the pod changes, after an event
+    that it registers for, and otherwise after five minutes.
+    """
 
     pre_enqueue: Callable[[PodInfo], RejectionAnswer]
 
 
 @runtime_checkable
 class TellsReleasedPods(Protocol):
-    """May be implemented by a PreEnqueue plugin that holds many pods back at once and knows whom an event sets free.
+    """Optional method of PreEnqueue plugins that gate many pods and know which of them an event
+    ungates.
 
-    `released_by(event, old, new)` names, by uid, the pods that it would let pass now and that its gate may have held back
-    until this event or before; uids of pods that it does not hold back do no harm. Others that it gates stay where they are:
-    neither it nor the hints of other plugins are asked about them. Only events that the plugin registers for are told.
+    `released_by(event, old, new)` returns the uids of pods that the plugin may have gated until now
+    and would let pass. Uids of other pods are ignored. All other pods gated by the plugin stay
+    gated: neither the plugin nor the hints of other plugins are called for them. It is called only
+    for events that the plugin registers for.
     """
 
     def released_by(self, event: ClusterEvent, old: object, new: object, /) -> Collection[str]: ...
 
 
 class QueueSortPlugin(Plugin):
-    """Orders the active queue. A profile has exactly one, and all profiles have the same."""
+    """Orders the active queue. Each profile has exactly one, and all profiles use the same."""
 
-    #: Has one of the two. Smaller comes first; the first of several parts must be hashable.
+    #: Implement one of the two. Lower keys come first; the first item of the key must be hashable.
     sort_key: Callable[[QueuedPod], tuple[Any, ...]]
     less: Callable[[QueuedPod, QueuedPod], bool]
 
 
 class EnqueueExtensions(Plugin):
-    """Names the events after which a pod that this plugin rejected is worth another attempt."""
+    """Declares the events that may make a pod schedulable that this plugin rejected."""
 
     def events_to_register(self) -> Iterable[ClusterEventWithHint]:
         return ()
 
 
 class BackgroundPlugin(Plugin):
-    """Knows something from outside of the cluster, and asks for it again from time to time: metrics, prices, a model.
+    """Periodically reads data from outside the cluster: metrics, prices, a model.
 
-    `refresh` is awaited before the first pod is scheduled and from then on every `period_seconds`, beside the scheduling and in
-    its thread: it may wait for the network, but must not compute for long. One that takes longer than `deadline_seconds` is
-    cancelled; one that fails is logged, and what the plugin knew before is up to the plugin. The end of the process cancels a
-    refresh that is under way. A simulation, whose time is virtual, refreshes once, before its first decision.
+    `refresh` is awaited before the first pod is scheduled and then every `period_seconds`. It runs
+    as a coroutine in the scheduling thread: it may wait for the network but must not compute for
+    long. It is cancelled after `deadline_seconds` and at the end of the process. A failure is
+    logged; the plugin decides whether to use its previous data. A simulation, whose time is
+    virtual, refreshes once, before its first decision.
     """
 
     period_seconds: float = 60.0
     deadline_seconds: float = 10.0
 
-    #: True: pods that this plugin rejected are worth another attempt.
+    #: Return True if pods that this plugin rejected should be retried.
     refresh: Callable[[], Awaitable[bool | None]]
 
 
 class PreFilterPlugin(Plugin):
-    """Looks at the pod once before the nodes are examined; may reject it, restrict the nodes, or ask to be skipped."""
+    """Runs once per cycle before Filter; may reject the pod, restrict the nodes, or return Skip."""
 
     pre_filter: _PreFilter
-    #: Optional: keep what `pre_filter` wrote into the state in step with a pod that a what-if evaluation adds or removes.
+    #: Optional: update the state written by `pre_filter` for a pod that a what-if evaluation adds
+    #: or removes.
     add_pod: _OtherPod
     remove_pod: _OtherPod
 
 
 class FilterPlugin(Plugin):
-    """Says whether the pod fits on one node."""
+    """Decides whether the pod fits on one node."""
 
     filter: _Filter
 
 
 class PostFilterPlugin(Plugin):
-    """Runs when no node fits; may make room."""
+    """Runs if no node is feasible; may make one feasible, for example by preemption."""
 
     post_filter: _PostFilter
 
 
 class PreScorePlugin(Plugin):
-    """Looks at all feasible nodes once before they are scored."""
+    """Runs once per cycle with all feasible nodes, before Score."""
 
     pre_score: _PodAndNodes
 
 
 class ScorePlugin(Plugin):
-    """Ranks one feasible node, 0..100 after normalisation."""
+    """Scores one feasible node, 0..100 after normalisation."""
 
     score: _Score
     #: Optional.
@@ -273,23 +276,23 @@ class ScorePlugin(Plugin):
 
 
 class ReservePlugin(Plugin):
-    """Keeps plugin state in step with the assumed pod; `unreserve` must undo `reserve` and must not fail."""
+    """Maintains plugin state for assumed pods; `unreserve` must undo `reserve` and must not fail."""
 
     reserve: _Reserve
     unreserve: _Reserve
 
 
 class PermitPlugin(Plugin):
-    """Approves, delays or denies the binding."""
+    """Approves, delays or rejects the binding."""
 
     permit: _Permit
 
 
 class PreBindPlugin(Plugin):
-    """Does the work that must precede the binding."""
+    """Does the work that must be finished before the pod is bound."""
 
     pre_bind: _Binding
-    #: Optional: Skip says that there is nothing to do for this pod.
+    #: Optional: return Skip if there is nothing to do for this pod.
     pre_bind_pre_flight: _PreFlight
 
 
@@ -300,13 +303,13 @@ class BindPlugin(Plugin):
 
 
 class PostBindPlugin(Plugin):
-    """Is told of a binding."""
+    """Runs after the pod was bound."""
 
     post_bind: _PostBind
 
 
 def invalid_score(plugin: str, score: int) -> Status:
-    """The status of a plugin whose score is out of bounds after normalisation."""
+    """Return the status of a plugin whose normalised score is out of range."""
     text = (
         f'applying score defaultWeights on Score plugins: plugin "{plugin}" returns an invalid score {score}, it should in '
         f"the range of [{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
@@ -315,7 +318,8 @@ def invalid_score(plugin: str, score: int) -> Status:
 
 
 def default_normalize_score(max_priority: int, reverse: bool, scores: Sequence[NodeScore]) -> None:
-    """Scales scores in place to 0..max_priority relative to the greatest; reversed for "lower is better"."""
+    """Scale the scores in place to 0..max_priority, relative to the greatest; `reverse` if lower is
+    better."""
     greatest = max((s.score for s in scores), default=0)
     if greatest <= 0:
         if reverse:
@@ -323,6 +327,7 @@ def default_normalize_score(max_priority: int, reverse: bool, scores: Sequence[N
                 entry.score = max_priority
         return
     for entry in scores:
-        # Toward zero, as Go divides: negative weights of an added node affinity make negative scores.
+        # Rounds towards zero, as Go does: negative weights of an added node affinity give negative
+        # scores.
         scaled = max_priority * abs(entry.score) // greatest * (1 if entry.score > 0 else -1)
         entry.score = max_priority - scaled if reverse else scaled

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pod as the scheduler handles it: the API object plus everything that is computed from it once.
+"""A pod as the scheduler handles it: the API object plus values that are computed from it once.
 
-Pods of one template share the expensive part, `PodShape`: requests, ports, parsed affinity terms. Shapes are interned
-by the encoded scheduling-relevant spec, so that a thousand replicas cost one parse. Labels are not part of the shape:
-replicas of a StatefulSet differ in them. A shape with labels and a controller is a `PodTemplate`.
+Pods of one template share the expensive part, `PodShape`: requests, ports, parsed affinity terms.
+Shapes are interned by the encoded scheduling-relevant spec, so that a thousand replicas are parsed
+once. Labels are not part of the shape, because they differ between replicas of a StatefulSet. A
+shape with labels and a controller is a `PodTemplate`.
 """
 
 from __future__ import annotations
@@ -15,50 +16,49 @@ from typing import Any
 import msgspec
 
 from steersman.api import (
+    DEFAULT_SCHEDULER_NAME,
     Container,
     Pod,
     PodAffinity,
     PodAffinityTerm,
     PodAntiAffinity,
     PodSpec,
+    Selector,
     WeightedPodAffinityTerm,
+    aggregate,
+    from_label_selector,
 )
-from steersman.api.field_errors import aggregate
-from steersman.api.selectors import Selector, from_label_selector
-from steersman.bounded_table import SharedTable
-from steersman.errors import InputError
+from steersman.base import CacheSpec, InputError, WeakValueCache
+from steersman.base.graph_copy import shared_by_copies
 from steersman.framework.pod_resources import CORE_RESOURCES, nonzero_requests, pod_requests
-from steersman.framework.shape_keys import keeps_shape, pinned_node, shape_key
-from steersman.graph_copy import shared_by_copies
-from steersman.kept import Kept
+from steersman.framework.shape_keys import is_shape_unchanged, pinned_node, shape_key
 
 #: (host IP, protocol, port); an empty or absent IP is `ANY_ADDRESS`.
 HostPort = tuple[str, str, int]
-#: Stands for every address of the node.
+#: Every address of the node.
 ANY_ADDRESS = "0.0.0.0"
-
-DEFAULT_SCHEDULER_NAME = "default-scheduler"
 
 
 @shared_by_copies
 class AffinityTerm(msgspec.Struct, frozen=True):
-    """One (anti-)affinity term with its selectors compiled. Hashable: equal terms share their count tables."""
+    """One (anti-)affinity term with compiled selectors. Hashable: equal terms share count tables."""
 
     topology_key: str
     selector: Selector
-    #: Namespaces named by the term; the pod's own when it names none and has no namespace selector.
+    #: Namespaces named by the term, or the pod's own if it has neither names nor a namespace
+    #: selector.
     namespaces: frozenset[str]
-    #: Matches nothing when the term has no namespace selector, everything when it has an empty one.
+    #: Matches nothing if the term has no namespace selector, and everything if it has an empty one.
     namespace_selector: Selector
-    #: Of a preferred term, 1..100; 0 for a required one.
+    #: Weight of a preferred term, 1..100; 0 for a required one.
     weight: int = 0
 
     def matches(self, pod: PodInfo, namespace_labels: Mapping[str, str]) -> bool:
-        """Whether `pod`, whose namespace has the given labels, is among the pods the term speaks of."""
+        """Return whether the term matches the pod, whose namespace has these labels."""
         return self.selects(pod.namespace, pod.labels, namespace_labels)
 
     def selects(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
-        """Whether the term speaks of a pod of which only namespace and labels are at hand."""
+        """Return whether the term matches a pod with these labels in the namespace."""
         if namespace in self.namespaces or self.namespace_selector.matches(namespace_labels):
             return self.selector.matches(labels)
         return False
@@ -66,7 +66,7 @@ class AffinityTerm(msgspec.Struct, frozen=True):
 
 @shared_by_copies
 class PodShape:
-    """The part of a pod that all pods of one template share. Immutable once built."""
+    """Values shared by all pods with an equal spec. Immutable once built."""
 
     __slots__ = (
         "__weakref__",
@@ -90,20 +90,20 @@ class PodShape:
         "token",
     )
 
-    def __init__(self, pod: Pod, key: bytes = b"") -> None:
-        """`key` is all that it follows from (`shape_key`)."""
+    def __init__(self, pod: Pod, key: bytes = b"", *, resize_by_totals: bool = False) -> None:
+        """`key` is the `shape_key` of the pod; `resize_by_totals` selects the rule for resized pods."""
         self.spec: PodSpec = pod.spec
-        #: Stands for the shape in tables that must not keep it alive.
+        #: Identity of the shape for tables that must not keep it alive.
         self.token = object()
-        #: Equal for equal shapes, also for one that has gone and one that has come back.
+        #: Hash of the key: equal for equal shapes, also after a shape was freed and built again.
         self.fingerprint = hash(key)
         self.is_large = len(key) > _LARGE_KEY
-        self.requests: dict[str, int] = pod_requests(pod)
-        #: Those that are neither cpu nor memory nor ephemeral storage.
+        self.requests: dict[str, int] = pod_requests(pod, by_totals=resize_by_totals)
+        #: Requests other than cpu, memory and ephemeral storage.
         self.requests_others = tuple((name, n) for name, n in self.requests.items() if n and name not in CORE_RESOURCES)
-        self.nonzero_cpu, self.nonzero_memory = nonzero_requests(pod)
+        self.nonzero_cpu, self.nonzero_memory = nonzero_requests(pod, by_totals=resize_by_totals)
         self.host_ports: tuple[HostPort, ...] = tuple(host_ports(pod.spec))
-        #: Each of its pods may run on one node only, `PodInfo.pinned_to`.
+        #: Whether each of its pods can run on one node only (`PodInfo.pinned_to`).
         self.is_pinned = bool(pinned_node(pod.spec))
         self.has_affinity = _affinity(pod) is not None or _anti_affinity(pod) is not None
         errors: list[str] = []
@@ -111,41 +111,49 @@ class PodShape:
         self.required_anti_affinity = _parsed(required_anti_affinity_terms, pod, "requiredAntiAffinityTerms", errors)
         self.preferred_affinity = _parsed(preferred_affinity_terms, pod, "preferredAffinityTerms", errors)
         self.preferred_anti_affinity = _parsed(preferred_anti_affinity_terms, pod, "preferredAntiAffinityTerms", errors)
-        #: What is wrong with the pod's affinity terms, "" if nothing is. Terms of a kind with an error are left out.
+        #: Error in the pod's affinity terms, or "". All terms of the kind with the error are left
+        #: out.
         self.affinity_error = aggregate(errors) if errors else ""
-        #: Its pods name volume claims, each its own: `PodInfo.claims`.
+        #: Whether its pods name volume claims, each its own (`PodInfo.claims`).
         self.names_claims = any(volume.persistent_volume_claim is not None for volume in pod.spec.volumes)
-        #: Volume claims of either kind: those that pods name, and those that are made for them.
+        #: Whether its pods have volume claims, named or ephemeral.
         self.has_claims = self.names_claims or any(volume.ephemeral is not None for volume in pod.spec.volumes)
 
 
 def _no_signature() -> None:
-    """Nothing was found yet."""
+    """Initial value of `PodTemplate.signature`."""
 
 
 @shared_by_copies
 class PodTemplate:
-    """Stands for all pods of one shape with the same labels and the same controller. Compared by identity: whoever has
-    found out something about such a pod may keep it for the others. Forks of a simulation have the same templates: what is
-    kept there names its owner, and is found again by others."""
+    """All pods with the same shape, labels and controller. Compared by identity, so values computed
+    for one pod can be cached for the others.
 
-    __slots__ = ("__weakref__", "label_class", "shape", "signature", "signature_as_of")
+    Forks of a simulation share templates: cached values name their owner, and other owners compute
+    their own.
+    """
+
+    __slots__ = ("__weakref__", "label_class", "shape", "signature", "signature_version")
 
     def __init__(self, shape: PodShape) -> None:
         self.shape = shape
-        #: Set and used by `engine`: gives the signature that was found for such a pod as long as it is kept, and what stands
-        #: for the state of things in which it was found.
+        #: Used by `engine`: returns the cached signature of such a pod, if it is alive, and the
+        #: version it was found with.
         self.signature: Callable[[], Any] = _no_signature
-        self.signature_as_of: object | None = None
-        #: Set and used by `state`: which count tables the pods belong to, as long as they are not terminating.
+        self.signature_version: object | None = None
+        #: Used by `state`: the count tables that match the pods as long as they are not
+        #: terminating.
         self.label_class: object | None = None
 
 
 @shared_by_copies
 class PodInfo:
-    """One pod with its template. `pod` is replaced when the API object changes; the rest follows from it.
+    """One pod with its template. `pod` is replaced when the API object changes; other values follow
+    from it.
 
-    Forks of a simulation share it until one of them has a newer version of the pod (`state.cache`)."""
+    Forks of a simulation share it until one of them gets a newer version of the pod
+    (`state.cache`).
+    """
 
     __slots__ = (
         "claims",
@@ -167,7 +175,7 @@ class PodInfo:
 
     def __init__(self, pod: Pod, template: PodTemplate) -> None:
         meta = pod.metadata
-        self.renew(pod)
+        self.update(pod)
         self.template = template
         self.shape = template.shape
         self.name = meta.name
@@ -176,18 +184,18 @@ class PodInfo:
         self.uid = meta.uid
         self.labels: Mapping[str, str] = meta.labels
         self.scheduler_name = pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
-        #: Keys of the volume claims that it names.
+        #: Keys of the volume claims named by the pod.
         self.claims: tuple[str, ...] = tuple(claim_keys(pod)) if template.shape.names_claims else ()
-        #: The only node that it may run on, as far as its node affinity goes; "": any.
+        #: The only node allowed by the pod's node affinity, or "" for no such restriction.
         self.pinned_to = pinned_node(pod.spec) if template.shape.is_pinned else ""
 
-    def renew(self, pod: Pod) -> None:
-        """A newer version of the pod, of the same template."""
+    def update(self, pod: Pod) -> None:
+        """Replace the API object by a newer version with the same template."""
         self.pod = pod
         self.node_name = pod.spec.node_name
         self.priority: int = pod.spec.priority or 0
         self.is_terminating = pod.metadata.deletion_timestamp is not None
-        #: Where room is being made for it, according to its status; "": nowhere.
+        #: Node of `status.nominatedNodeName`, or "".
         self.nominated_node = pod.status.nominated_node_name
 
     def __copy__(self) -> PodInfo:
@@ -197,8 +205,8 @@ class PodInfo:
         return copied
 
     def __reduce__(self) -> tuple[Callable[[Pod], PodInfo], tuple[Pod]]:
-        """Travels as the API object: templates belong to one scheduler."""
-        return _parsed_anew, (self.pod,)
+        """Pickle the API object only: templates belong to one scheduler."""
+        return _from_pod, (self.pod,)
 
     @property
     def spec(self) -> PodSpec:
@@ -215,46 +223,52 @@ class PodInfo:
         return f"PodInfo({self.key})"
 
 
-#: Shapes and templates that no pod has at the moment, but the next one may. Making one anew takes some ten microseconds.
+#: Number of unused shapes and templates kept for the next pod. Building one takes about ten
+#: microseconds.
 _SPARE_SHAPES = 1 << 7
 _SPARE_TEMPLATES = 1 << 7
-#: What follows from a key of more bytes is not kept for nobody: terms of affinity, parsed, take twenty times their text.
+#: Shapes with larger keys are freed with their last pod: parsed affinity terms take twenty times
+#: the size of their text.
 _LARGE_KEY = 1 << 13
 
-#: The identity of a shape, labels, controller. A template refers to its shape: as long as the template is there, no other
-#: shape has that identity.
+#: Identity of a shape, labels, controller. A template references its shape, so the identity stays
+#: unique while the template exists.
 TemplateKey = tuple[int, tuple[tuple[str, str], ...], tuple[str, str, str] | None]
 
 
-POD_SHAPES = Kept(
+POD_SHAPES = CacheSpec(
     name="shapes",
     attributes=("PodShapes._by_key",),
-    holds="what the pods of a template share: requests, ports, parsed affinity",
-    key="the part of a pod that decides anything (`shape_key`)",
-    stamps="never: the key is all that it follows from",
-    bound="those that a pod has, and 128 spare ones that are not large (`SharedTable`)",
-    twin="`PodShape` of the pod",
+    contents="what pods with an equal spec share: requests, ports, parsed affinity",
+    key="the fields of a pod that affect scheduling (`shape_key`)",
+    invalidation="never: it depends on the key only",
+    limit="those of existing pods, and 128 spare small ones (`WeakValueCache`)",
+    reference="`PodShape` of the pod",
 )
 
 
-POD_TEMPLATES = Kept(
+POD_TEMPLATES = CacheSpec(
     name="templates",
     attributes=("PodShapes._templates",),
-    holds="shape, label class and signature of pods that nothing but their name tells apart",
+    contents="shape, label class and signature of pods that differ in their name only",
     key="shape, labels, controller",
-    stamps="never; what it refers to has stamps of its own",
-    bound="those that a pod has, and 128 spare ones that are not large (`SharedTable`)",
-    twin="`PodTemplate` of the pod",
-    held_equal="tests/equivalence/test_engines_agree.py",
+    invalidation="never: the values that it refers to have versions of their own",
+    limit="those of existing pods, and 128 spare small ones (`WeakValueCache`)",
+    reference="`PodTemplate` of the pod",
+    checked_by="tests/equivalence/test_engines_agree.py",
 )
 
 
 class PodShapes:
-    """Interns shapes and templates: `info(pod)` is the only way in which the scheduler makes a PodInfo."""
+    """Interns shapes and templates. The scheduler creates every PodInfo with `info(pod)`.
 
-    def __init__(self) -> None:
-        self._by_key: SharedTable[bytes, PodShape] = SharedTable(_SPARE_SHAPES, is_large=attrgetter("is_large"))
-        self._templates: SharedTable[TemplateKey, PodTemplate] = SharedTable(
+    `resize_by_totals` is the rule of v1.37 for resized pods (`pod_resources`).
+    """
+
+    def __init__(self, *, resize_by_totals: bool = False) -> None:
+        self._resize_by_totals = resize_by_totals
+        self._by_key: WeakValueCache[bytes, PodShape] = WeakValueCache(_SPARE_SHAPES, is_large=attrgetter("is_large"))
+        self._templates: WeakValueCache[TemplateKey, PodTemplate] = WeakValueCache(
             _SPARE_TEMPLATES, is_large=attrgetter("shape.is_large")
         )
 
@@ -262,27 +276,28 @@ class PodShapes:
         key = shape_key(pod)
         shape = self._by_key.get(key)
         if shape is None:
-            shape = PodShape(pod, key)
+            shape = PodShape(pod, key, resize_by_totals=self._resize_by_totals)
             self._by_key.put(key, shape)
         return PodInfo(pod, self._template(pod, shape))
 
     def updated(self, old: PodInfo, pod: Pod) -> PodInfo:
-        """The info of a newer version of the same pod: cheap when everything that makes its shape is the very same."""
-        if not keeps_shape(old.pod, pod):
+        """Return the info of a newer version of the same pod; cheap if the fields of its shape are
+        unchanged."""
+        if not is_shape_unchanged(old.pod, pod):
             return self.info(pod)
         meta, before = pod.metadata, old.pod.metadata
         same = meta.labels == before.labels and meta.owner_references == before.owner_references
         return PodInfo(pod, old.template if same else self._template(pod, old.shape))
 
-    def same_shape(self, old: PodInfo, pod: Pod) -> bool:
-        """Whether a newer version of the pod has the same shape and the same claims, on the same node if it is pinned."""
-        if keeps_shape(old.pod, pod):
+    def has_same_shape(self, old: PodInfo, pod: Pod) -> bool:
+        """Return whether a newer version of the pod has the same shape, claims and pinned node."""
+        if is_shape_unchanged(old.pod, pod):
             return True
         new = self.info(pod)
         return new.shape is old.shape and new.claims == old.claims and new.pinned_to == old.pinned_to
 
-    def relabelled(self, old: PodInfo, pod: Pod) -> PodInfo:
-        """The info of a newer version of the pod that has the `same_shape`."""
+    def with_new_labels(self, old: PodInfo, pod: Pod) -> PodInfo:
+        """Return the info of a newer version of the pod for which `has_same_shape` is true."""
         return PodInfo(pod, self._template(pod, old.shape))
 
     def _template(self, pod: Pod, shape: PodShape) -> PodTemplate:
@@ -293,21 +308,21 @@ class PodShapes:
             self._templates.put(key, known)
         return known
 
-    def kept(self) -> dict[str, int]:
-        """Number of entries by table."""
+    def cache_sizes(self) -> dict[str, int]:
+        """Return the number of entries by cache."""
         return {"shapes": len(self._by_key), "templates": len(self._templates)}
 
     def __len__(self) -> int:
         return len(self._by_key)
 
 
-def _parsed_anew(pod: Pod) -> PodInfo:
-    """The info of a pod that comes from another process."""
+def _from_pod(pod: Pod) -> PodInfo:
+    """Return the info of an unpickled pod."""
     return PodShapes().info(pod)
 
 
 def controller_of(pod: Pod) -> tuple[str, str, str] | None:
-    """API version, kind and name of the object that made the pod and answers for it."""
+    """Return API version, kind and name of the controlling owner, or None."""
     for owner in pod.metadata.owner_references:
         if owner.controller:
             return owner.api_version, owner.kind, owner.name
@@ -315,7 +330,7 @@ def controller_of(pod: Pod) -> tuple[str, str, str] | None:
 
 
 def host_ports(spec: PodSpec) -> Iterable[HostPort]:
-    """Host ports of the containers and of restartable init containers, in the order of the spec."""
+    """Yield the host ports of containers and restartable init containers, in the order of the spec."""
     for container in spec.containers:
         yield from _container_ports(container)
     for container in spec.init_containers:
@@ -336,7 +351,8 @@ def claim_keys(pod: Pod) -> Iterable[str]:
 
 
 def required_affinity_terms(pod: Pod) -> tuple[AffinityTerm, ...]:
-    """The terms of required pod affinity. Raises `InputError` for a selector that is none, as the three below do."""
+    """Return the terms of required pod affinity. Raises `InputError` for an invalid selector, as
+    the next three functions do."""
     near = _affinity(pod)
     return tuple(_term(pod, t, 0) for t in (near.required_during_scheduling_ignored_during_execution if near else ()))
 
@@ -367,7 +383,8 @@ def _anti_affinity(pod: Pod) -> PodAntiAffinity | None:
 def _parsed(
     parse: Callable[[Pod], tuple[AffinityTerm, ...]], pod: Pod, kind: str, errors: list[str]
 ) -> tuple[AffinityTerm, ...]:
-    """The API server admits some selectors that cannot be compiled: the scheduler says so when the pod has its turn."""
+    """Return the parsed terms. The API server admits some selectors that cannot be compiled; they
+    are reported when the pod is scheduled."""
     try:
         return parse(pod)
     except InputError as problem:

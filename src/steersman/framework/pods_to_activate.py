@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other pods that a plugin wants to be tried at once, for example the rest of its gang.
+"""Other pods that a plugin wants to retry immediately, for example the rest of its gang.
 
-A plugin adds them in any phase from PreFilter to PostBind. They move to the active queue, whatever they wait for, when the
-scheduling cycle has ended with a node, and once more when the pod is bound. A cycle that fails moves nobody.
+A plugin adds them in any phase from PreFilter to PostBind. They are moved to the active queue when
+the scheduling cycle has found a node, and again when the pod is bound. A failed cycle moves no
+pods.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _KEY = "kubernetes.io/pods-to-activate"
 
 
 class PodsToActivate:
-    """The pods of one scheduling cycle, by namespace/name."""
+    """Pods to activate after one scheduling cycle, by namespace/name."""
 
     __slots__ = ("_pods",)
 
@@ -25,14 +26,14 @@ class PodsToActivate:
         self._pods[api.key(pod)] = pod
 
     def take(self) -> list[api.Pod]:
-        """Takes all pods out, so that there are none afterwards."""
+        """Remove and return all pods."""
         pods = list(self._pods.values())
         self._pods.clear()
         return pods
 
 
 def pods_to_activate(state: CycleState) -> PodsToActivate:
-    """The pods to activate after this cycle, to add to."""
+    """Return the pods to activate after this cycle; plugins add to them."""
     pods = state.read(_KEY, PodsToActivate)
     if pods is None:
         pods = PodsToActivate()
@@ -41,6 +42,6 @@ def pods_to_activate(state: CycleState) -> PodsToActivate:
 
 
 def take_pods_to_activate(state: CycleState) -> list[api.Pod]:
-    """The pods that plugins have asked for since the last time; nearly always nothing."""
+    """Return the pods added since the last call; nearly always none."""
     pods = state.read(_KEY, PodsToActivate)
     return pods.take() if pods is not None else []

@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work that is too long for a scheduling cycle, which nobody else can run beside.
+"""Work that takes too long for a scheduling cycle, which blocks everything else.
 
-A plugin whose handle says `postpones` may end the cycle with `CyclePostponed`. The host does the work that comes with it in
-slices, between which everything else goes on, and then tries the pod again; the plugin finds what it needs to know where
-the work left it. A host that cannot do that says so in the handle, and the plugin does the work at once: the decisions are
-the same.
+A plugin whose handle has `postpones` may end the cycle with `CyclePostponed`. The host runs the
+attached work in slices, between which other work continues, and then retries the pod; the plugin
+finds the result where the work left it. With a host that cannot do this, the plugin does the work
+within the cycle: the decisions are the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
 
-#: Runs to its next pause, a few milliseconds later, whenever it is asked to; closed when the pod needs no node any more.
+#: Runs a few milliseconds per `next()`; closed if the pod no longer needs a node.
 SlicedWork = Generator[None, None, None]
 
 
 class CyclePostponed(BaseException):
-    """Ends the cycle of a pod without a decision. Nothing is wrong, so that nobody who handles errors may keep it."""
+    """Ends the cycle of a pod without a decision. It is not an error; as a BaseException it passes
+    generic error handlers."""
 
     def __init__(self, work: SlicedWork) -> None:
         super().__init__("the scheduling cycle waits for work that takes long")

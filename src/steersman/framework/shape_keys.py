@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of the shape of a pod: `pod_info` interns shapes by these keys.
+"""Keys of pod shapes, by which `pod_info` interns them.
 
-Everything of a pod is in the key but what `POD_FIELDS_THAT_DECIDE_NOTHING` names: what tells pods of one template from each
-other (their names, the node that they are pinned to, the volume claims that they name), and what changes while a pod runs.
-Whoever reads one of those fields reads it from the pod itself, never from what pods of a shape share.
+The key contains everything of a pod except `FIELDS_NOT_IN_SHAPE_KEY`: what differs between pods of
+one template (their names, the node that they are pinned to, the volume claims that they name), and
+what changes while a pod runs. Code that needs one of those fields must read it from the pod itself,
+never from values shared by a shape.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Final
 import msgspec
 
 from steersman.api import (
+    NAME_FIELD,
+    POD_SCHEDULED,
     Affinity,
     Condition,
     ContainerStatus,
@@ -21,37 +24,36 @@ from steersman.api import (
     NodeSelectorRequirement,
     NodeSelectorTerm,
     ObjectMeta,
+    Operator,
     Pod,
     PodSpec,
     PodStatus,
     Volume,
 )
-from steersman.api.node_selectors import NAME_FIELD
-from steersman.api.selectors import Operator
-from steersman.framework.deciding_fields import LeftOut, deciding_fields
+from steersman.framework.significant_fields import IgnoredFields, field_getter
 
-_IDENTITY: Final = "tells one pod of a template from another"
+_IDENTITY: Final = "identifies one pod of a template"
 _ITS_END: Final = "how the pod is ended, once it runs"
 _PREEMPTION: Final = "read from the pod by the queue and by preemption"
 _PROGRESS: Final = "how far the pod has come"
 _CLAIMS: Final = "claims made for this pod, read from the pod by DynamicResources"
 
-POD_FIELDS_THAT_DECIDE_NOTHING: Final[LeftOut] = {
+FIELDS_NOT_IN_SHAPE_KEY: Final[IgnoredFields] = {
     "metadata.name": _IDENTITY,
     "metadata.uid": _IDENTITY,
     "metadata.generate_name": _IDENTITY,
     "metadata.creation_timestamp": _IDENTITY,
     "metadata.resource_version": "counts writes",
     "metadata.generation": "counts changes of the spec",
-    "metadata.labels": "part of the template and, as far as selectors ask for them, of the signature",
-    "metadata.annotations": "read from the pod by plugins that want them, which say so by a fragment",
+    "metadata.labels": "part of the template and, as far as selectors use them, of the signature",
+    "metadata.annotations": "read from the pod by plugins that declare them in a fragment",
     "metadata.owner_references": "the controller is part of the template",
     "metadata.finalizers": _ITS_END,
     "metadata.deletion_timestamp": "part of the label class",
     "metadata.deletion_grace_period_seconds": _ITS_END,
     "spec.node_name": "part of the signature",
     "spec.scheduling_gates": "read from the pod before it is queued; a pod with gates is not scheduled",
-    "spec.scheduling_group": "tells the pods of one group from those of the next; no plugin reads it",
+    "spec.scheduling_group": "identifies the pods of one group; no plugin reads it",
     "spec.scheduler_name": "chooses the profile, and each has signatures of its own",
     "spec.priority": _PREEMPTION,
     "spec.priority_class_name": "became the priority at admission",
@@ -80,40 +82,42 @@ POD_FIELDS_THAT_DECIDE_NOTHING: Final[LeftOut] = {
     "status.extended_resource_claim_status": _CLAIMS,
     "status.node_allocatable_resource_claim_statuses": _CLAIMS,
 }
-#: Conditions that every pod goes through. What others say may decide: that a resize is infeasible does.
+#: Conditions that every pod goes through. Other conditions may affect decisions: an infeasible
+#: resize does.
 PROGRESS_CONDITIONS: Final = frozenset(
-    {"PodScheduled", "PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready", "DisruptionTarget"}
+    {POD_SCHEDULED, "PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready", "DisruptionTarget"}
 )
 
 _encoder = msgspec.json.Encoder()
 _replace = msgspec.structs.replace
 
-_LEFT_OUT = POD_FIELDS_THAT_DECIDE_NOTHING
-_of_metadata = deciding_fields(ObjectMeta, "metadata", _LEFT_OUT)
-_of_spec = deciding_fields(PodSpec, "spec", _LEFT_OUT)
-_of_spec_as_it_is = deciding_fields(PodSpec, "spec", _LEFT_OUT, ("affinity", "volumes"))
-_of_status = deciding_fields(
-    PodStatus, "status", _LEFT_OUT, ("conditions", "container_statuses", "init_container_statuses")
+_IGNORED = FIELDS_NOT_IN_SHAPE_KEY
+_of_metadata = field_getter(ObjectMeta, "metadata", _IGNORED)
+_of_spec = field_getter(PodSpec, "spec", _IGNORED)
+_of_spec_without_affinity_and_volumes = field_getter(PodSpec, "spec", _IGNORED, ("affinity", "volumes"))
+_of_status = field_getter(
+    PodStatus, "status", _IGNORED, ("conditions", "container_statuses", "init_container_statuses")
 )
-_of_container_status = deciding_fields(ContainerStatus, "status.container_statuses", _LEFT_OUT)
-_of_condition = deciding_fields(Condition, "status.conditions", _LEFT_OUT)
-# The way from an affinity to the name of the node that it pins a pod to: what is beside it at each turn.
-_beside_node_affinity = deciding_fields(Affinity, "", {}, ("node_affinity",))
-_beside_required = deciding_fields(NodeAffinity, "", {}, ("required_during_scheduling_ignored_during_execution",))
-_beside_term = deciding_fields(NodeSelector, "", {}, ("node_selector_terms",))
-_beside_name_requirement = deciding_fields(NodeSelectorTerm, "", {}, ("match_fields",))
-_beside_name = deciding_fields(NodeSelectorRequirement, "", {}, ("values",))
+_of_container_status = field_getter(ContainerStatus, "status.container_statuses", _IGNORED)
+_of_condition = field_getter(Condition, "status.conditions", _IGNORED)
+# Getters for the siblings of each field on the path from an affinity to the name of the node that
+# it pins a pod to.
+_beside_node_affinity = field_getter(Affinity, "", {}, ("node_affinity",))
+_beside_required = field_getter(NodeAffinity, "", {}, ("required_during_scheduling_ignored_during_execution",))
+_beside_term = field_getter(NodeSelector, "", {}, ("node_selector_terms",))
+_beside_name_requirement = field_getter(NodeSelectorTerm, "", {}, ("match_fields",))
+_beside_name = field_getter(NodeSelectorRequirement, "", {}, ("values",))
 
 
 def shape_key(pod: Pod) -> bytes:
-    """Equal for pods whose shapes are equal."""
+    """Return the key of the pod's shape; equal keys mean equal shapes."""
     spec, status = pod.spec, pod.status
     affinity = spec.affinity
     is_pinned = affinity is not None and pinned_node(spec) != ""
     return _encoder.encode(
         (
             _of_metadata(pod.metadata),
-            _of_spec_as_it_is(spec),
+            _of_spec_without_affinity_and_volumes(spec),
             is_pinned,
             _unpinned(affinity) if affinity is not None and is_pinned else affinity,
             [_without_claim_name(volume) for volume in spec.volumes if _has_source(volume)] if spec.volumes else None,
@@ -124,8 +128,9 @@ def shape_key(pod: Pod) -> bytes:
     )
 
 
-def keeps_shape(old: Pod, new: Pod) -> bool:
-    """Whether `shape_key` would surely find no difference; False where it has to look closer."""
+def is_shape_unchanged(old: Pod, new: Pod) -> bool:
+    """Return True if both versions certainly have the same `shape_key`; False if the keys must be
+    compared."""
     return (
         (old.spec is new.spec or _of_spec(old.spec) == _of_spec(new.spec))
         and _of_metadata(old.metadata) == _of_metadata(new.metadata)
@@ -152,8 +157,9 @@ def _conditions(status: PodStatus) -> list[object]:
 
 
 def pinned_node(spec: PodSpec) -> str:
-    """The node that the pod is pinned to as pods of a DaemonSet are: by the one term of its node affinity, which names it.
-    "" for all others. With spread constraints the node affinity says more than where the pod may run: which nodes count."""
+    """Return the node that the pod is pinned to as pods of a DaemonSet are, by the single term of
+    its node affinity, or "". Pods with spread constraints are excluded, because their node affinity
+    also determines which nodes count."""
     affinity = spec.affinity
     if affinity is None or affinity.node_affinity is None or spec.topology_spread_constraints:
         return ""
@@ -172,7 +178,7 @@ def pinned_node(spec: PodSpec) -> str:
 
 
 def _unpinned(affinity: Affinity) -> tuple[object, ...]:
-    """Everything that the affinity of a pinned pod says but for the name of the node."""
+    """Return all fields of the affinity of a pinned pod except the node name."""
     node_affinity = affinity.node_affinity
     assert node_affinity is not None
     required = node_affinity.required_during_scheduling_ignored_during_execution
@@ -188,7 +194,8 @@ def _unpinned(affinity: Affinity) -> tuple[object, ...]:
 
 
 def _has_source(volume: Volume) -> bool:
-    """Whether anything but a name is known of the volume; nothing is of config maps, secrets and projections."""
+    """Return whether the volume has any modelled source; config maps, secrets and projections are
+    not modelled."""
     return volume != Volume(name=volume.name)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The outcome of one plugin call: a value, never an exception.
+"""The result of one plugin call: a value, never an exception.
 
-Every extension point of the framework answers with a `Status`; `None` is the success that costs nothing. The codes and
-their routing are kube-scheduler's. Faults (a broken plugin, a lost connection) are exceptions until the runner turns
-them into a status with code ERROR.
+Every extension point returns a `Status`; None is success. The codes and their meaning are
+kube-scheduler's. Internal errors (a broken plugin, a lost connection) are exceptions until the
+framework turns them into a status with code ERROR.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from enum import IntEnum
 
 import msgspec
 
-from steersman.graph_copy import shared_by_copies
+from steersman.base.graph_copy import shared_by_copies
 
 
 class Code(IntEnum):
-    """The outcomes that a plugin can report; the numbers and names are upstream's."""
+    """Outcomes that a plugin can report; the numbers and names are upstream's."""
 
     SUCCESS = 0
     ERROR = 1
@@ -47,7 +47,7 @@ _REJECTED = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, 
 
 @shared_by_copies
 class Status(msgspec.Struct, frozen=True):
-    """One plugin's answer: the code, the reasons shown to users, and the plugin that gave it."""
+    """Result of one plugin: the code, the reasons shown to users, and the plugin's name."""
 
     code: Code
     reasons: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Status(msgspec.Struct, frozen=True):
 
     @property
     def is_rejected(self) -> bool:
-        """The pod does not fit (as opposed to: something is broken)."""
+        """Whether the pod does not fit, as opposed to an internal error."""
         return self.code in _REJECTED
 
     @property
@@ -63,38 +63,38 @@ class Status(msgspec.Struct, frozen=True):
         return ", ".join(self.reasons)
 
     def of(self, plugin: str) -> Status:
-        """This status, signed by `plugin`."""
+        """Return this status with the plugin's name."""
         return self if self.plugin == plugin else Status(self.code, self.reasons, plugin)
 
 
 class CycleAborted(Exception):
-    """An internal error of a plugin ends the cycle of this pod; the status says whose."""
+    """An internal error of a plugin ends the cycle of this pod; the status names the plugin."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(status.message)
         self.status = status
 
 
-#: Nothing to do for this pod: the plugin is left out of the phases that follow.
+#: Nothing to do for this pod: the plugin is skipped in the following phases.
 SKIP = Status(Code.SKIP)
 
 
 def unschedulable(*reasons: str) -> Status:
-    """Does not fit now; removing other pods may help."""
+    """Return a rejection that removing other pods may resolve."""
     return Status(Code.UNSCHEDULABLE, reasons)
 
 
 def unresolvable(*reasons: str) -> Status:
-    """Does not fit, and removing other pods cannot help."""
+    """Return a rejection that removing other pods cannot resolve."""
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
 
 
 def error(message: str) -> Status:
-    """Something is broken: the cycle ends and the pod is retried after the error backoff."""
+    """Return an internal error: the cycle ends and the pod is retried after the error backoff."""
     return Status(Code.ERROR, (message,))
 
 
-#: What upstream says of a plugin that broke; where nothing is listed, the point is named in the usual way.
+#: Upstream's messages for broken plugins; other points use the default message of `fault_prefix`.
 _FAULTS = {
     "AddPod": 'running AddPod on PreFilter plugin "{}": ',
     "RemovePod": 'running RemovePod on PreFilter plugin "{}": ',
@@ -105,13 +105,13 @@ _FAULTS = {
 
 
 def fault(point: str, plugin: str, cause: BaseException | str) -> Status:
-    """The status of a plugin that broke at an extension point, in upstream's words."""
+    """Return the status of a plugin that raised at an extension point, in upstream's words."""
     text = cause if isinstance(cause, str) else f"{type(cause).__name__}: {cause}"
     return Status(Code.ERROR, (fault_prefix(point, plugin) + text,), plugin)
 
 
 def fault_prefix(point: str, plugin: str) -> str:
-    """How the message of such a status begins."""
+    """Return the beginning of the message of such a status."""
     return _FAULTS.get(point, f'running {point} plugin "{{}}": ').format(plugin)
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels for pods that a plugin cannot understand: selectors, terms or constraints that no API server would have let in.
+"""Kernels for pods that a plugin cannot parse: invalid selectors, terms or constraints that an API
+server would not admit.
 
-What a plugin says of such a pod as a whole, PreFilter's refusal or PreScore's fault, stands for every row.
+The result of PreFilter or PreScore for such a pod applies to every row.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from steersman.framework.status import Status
 
 
 class RefusedPodKernel(ClusterFilterKernel):
-    """The kernel of a pod that PreFilter refuses as a whole, because the plugin cannot understand what it asks for."""
+    """Kernel of a pod that PreFilter rejects because it cannot parse it."""
 
     def __init__(self, refusal: Status, view: NodesView, statuses: StatusTable) -> None:
         self._refusal = refusal
@@ -35,7 +36,8 @@ class RefusedPodKernel(ClusterFilterKernel):
 
 
 class BrokenScoreKernel(ClusterScoreKernel):
-    """The score of a pod that PreScore cannot understand: a fault, but only when there are nodes to score."""
+    """Score of a pod that PreScore cannot parse: an internal error, but only if there are nodes to
+    score."""
 
     def __init__(self, status: Status) -> None:
         self._status = status

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds that the scheduler watches, their names in events, and the sink of changes: shared by the client of real API
+"""Watched kinds, their names in events, and the sink of changes; shared by the client of real API
 servers and the embedded cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Protocol
 
 from steersman import api
@@ -30,26 +30,40 @@ WATCHED_KINDS: Final[tuple[type[api.Object], ...]] = (
     api.ResourceClaim,
     api.Pod,
 )
-"""The kinds that the scheduler watches. Pods come last, so that everything they depend on is known by then."""
+"""Kinds that the scheduler watches. Pods come last, so that the objects they depend on are known
+before."""
+
+_EVENTS_OF_OTHER_KINDS: Final[Mapping[type[api.Object], ClusterEvent]] = {
+    api.DeviceTaintRule: ClusterEvent(EventResource.RESOURCE_SLICE, ActionType.UPDATE)
+}
+"""Kinds whose changes the queue sees as changes of other objects: a rule for taints changes the devices of slices."""
 
 _ADD_AND_DELETE: Final = (ActionType.ADD, ActionType.DELETE)
 
 
 def event_resource(kind: type[api.Object]) -> str:
-    """The resource that plugins register for: the kind, with its API group unless it is the core one."""
+    """Return the resource name in event registrations: the kind, prefixed with its API group unless
+    it is core."""
     group, _, _ = kind.API_VERSION.rpartition("/")
     return f"{group}/{kind.KIND}" if group else kind.KIND
 
 
+def change_event(kind: type[api.Object], action: ActionType) -> ClusterEvent:
+    """Return the event for a change of an object that is neither a pod nor a node."""
+    return _EVENTS_OF_OTHER_KINDS.get(kind) or ClusterEvent(event_resource(kind), action)
+
+
 def events_of(kinds: Iterable[type[api.Object]]) -> Iterator[ClusterEvent]:
-    """Everything that may happen to objects of these kinds, as the queue is told of it."""
+    """Yield all events that changes of these kinds can cause."""
     for kind in kinds:
         if kind is api.Node:
             yield from _events(EventResource.NODE, *_ADD_AND_DELETE, *_updates("NODE"))
         elif kind is api.Pod:
             yield from _events(EventResource.ASSIGNED_POD, *_ADD_AND_DELETE, *_updates("POD"), ActionType.UPDATE)
-            # Pods that come without a node, or go so, wake nobody, as in kube-scheduler without the gate GangScheduling.
-            yield from _events(EventResource.UNSCHEDULABLE_POD, *_updates("POD"), ActionType.UPDATE)
+            # As in kube-scheduler without the gate GangScheduling, adding or deleting a pod without
+            # a node requeues no pods.
+            for resource in (EventResource.UNSCHEDULABLE_POD, EventResource.TARGET_POD):
+                yield from _events(resource, *_updates("POD"), ActionType.UPDATE)
         else:
             yield from _events(event_resource(kind), *_ADD_AND_DELETE, ActionType.UPDATE)
 
@@ -59,26 +73,27 @@ def _events(resource: str, *actions: ActionType) -> Iterator[ClusterEvent]:
 
 
 def _updates(part: str) -> list[ActionType]:
-    """Changes of which it is told what has changed."""
+    """Return the update actions for specific fields of pods or nodes."""
     return [action for action in ActionType if (action.name or "").startswith(f"UPDATE_{part}_")]
 
 
 def is_custom(kind: type[api.Object]) -> bool:
-    """Whether the kind is watched only because a plugin declares it."""
+    """Return whether the kind is watched only because a plugin declares it."""
     return kind not in WATCHED_KINDS
 
 
 def with_custom(declared: Iterable[type[api.Object]]) -> tuple[type[api.Object], ...]:
-    """Everything that is watched if plugins declare these kinds; pods still come last."""
+    """Return all watched kinds if plugins declare these; pods still come last."""
     custom = dict.fromkeys(kind for kind in declared if is_custom(kind))
     return (*WATCHED_KINDS[:-1], *custom, WATCHED_KINDS[-1])
 
 
 class EventSink(Protocol):
-    """Is told of every change of a watched object; `steersman.ingest.Ingest` is one."""
+    """Receives every change of a watched object; `steersman.scheduler.ingest.Ingest` implements it."""
 
     def expect(self, kind: type[api.Object], count: int) -> None:
-        """A list came: so many objects of the kind are there, and `changed` is about to tell of those that are new."""
+        """Announce that a list contained `count` objects of the kind; `changed` is called next for
+        those that are new."""
 
     def changed(self, obj: api.Object) -> None: ...
 

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions that planners ask of a cluster, answered on forks of a simulation by the exact scheduler.
+"""Planning questions about a cluster, answered by the scheduler on forks of a simulation.
 
     from steersman import Simulation, plan
 
     sim = Simulation.load("cluster.json")
     plan.capacity(sim, ["web.yaml"]).fits
 
-Every question is a function: a `Simulation` in, which stays as it is, a `PlanAnswer` out, which is a versioned JSON document
-(`to_dict`), a report for people (`report`) and a yes or a no (`is_met`). `steersman plan …` prints them.
+Every question is a function from a `Simulation`, which is not changed, to a `PlanAnswer`: JSON
+document (`to_dict`), report (`report`) and verdict (`is_met`). `steersman plan …` prints them.
 """
 
-from steersman.plan.answer import API_VERSION, PlanAnswer, schema
+from steersman.plan.answer import PlanAnswer, schema
 from steersman.plan.capacity import Capacity, capacity
 from steersman.plan.compaction import Compaction, Move, compact
 from steersman.plan.comparison import Comparison, Variant, compare
 from steersman.plan.disruption import Drain, Loss, NodeTainting, drain, lose, taint
-from steersman.plan.nodes import NodesAnswer, nodes
-from steersman.plan.pod_templates import PlannedPods, load_pods
+from steersman.plan.nodes import NodesAnswer, NoPlanInTime, nodes
+from steersman.plan.pod_templates import PlannedPods, load_pods, parse_weight
 from steersman.plan.requests import Requests, requests
-from steersman.plan.usage import load_usage
+from steersman.plan.usage import COLUMNS, load_usage
 
 ANSWERS: tuple[type[PlanAnswer], ...] = (
     Capacity,
@@ -34,13 +34,14 @@ ANSWERS: tuple[type[PlanAnswer], ...] = (
 
 __all__ = [
     "ANSWERS",
-    "API_VERSION",
+    "COLUMNS",
     "Capacity",
     "Compaction",
     "Comparison",
     "Drain",
     "Loss",
     "Move",
+    "NoPlanInTime",
     "NodeTainting",
     "NodesAnswer",
     "PlanAnswer",
@@ -55,6 +56,7 @@ __all__ = [
     "load_usage",
     "lose",
     "nodes",
+    "parse_weight",
     "requests",
     "schema",
     "taint",

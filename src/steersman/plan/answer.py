@@ -1,27 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer to a planner's question: a frozen struct that is a versioned JSON document, and a report for people.
+"""The answer to a planning question: a frozen struct with a versioned JSON document and a report.
 
-Every question of this package has a function that takes a `Simulation` and gives a `PlanAnswer`. The fields of the struct are
-the fields of the document, in camel case; `apiVersion` and `kind` come before them. `schema` gives the JSON schema of a kind;
-those that are shipped are in `steersman/plan/schemas`.
+The fields of the struct are those of the document in camel case, after `apiVersion` and `kind`.
+`schema` returns the JSON schema of a kind; `steersman/plan/schemas` contains the shipped ones.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import msgspec
 
-from steersman.report import Report, Section, Table
-from steersman.sim import Simulation
+from steersman.base import PLAN_VERSION, version_schema
+from steersman.base.report import Report, Section, Table
+from steersman.simulation import Simulation
 
-API_VERSION: Final = "steersman.dev/plan/v1"
 SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 OnEnd = Callable[[Simulation], object]
-"""Is given the simulation that an answer is about, at its end; it is closed afterwards."""
+"""Callback with the final simulation of an answer, which is closed afterwards."""
 
 
 class Part(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -32,47 +31,58 @@ class PlanAnswer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
     """An answer to a question of planners: fields of a versioned document, a sentence, rows, and sections of a report."""
 
     KIND: ClassVar[str]
-    #: What the reader should know about the input and the answer, one sentence each.
+    #: Remarks about the input and the answer, one sentence each.
     notes: tuple[str, ...] = ()
 
     @property
     @abstractmethod
     def is_met(self) -> bool:
-        """Whether the answer is a yes; the exit code of the command."""
+        """Whether the answer is positive; determines the command's exit code."""
 
     @abstractmethod
     def sentence(self) -> str:
-        """The answer in one sentence."""
+        """Return the answer in one sentence."""
 
     @abstractmethod
     def question(self) -> str:
-        """The question, as a person would ask it."""
+        """Return the question in one sentence."""
 
     @abstractmethod
     def sections(self) -> list[Section]:
-        """Tables and charts that show why; a terminal shows the tables and texts. Tables without rows are left out."""
+        """Return tables and charts; terminals show tables and texts. Empty tables are omitted."""
 
     def report(self, commands: Sequence[str] = ()) -> Report:
-        """For people: what was asked, the answer, tables and charts; `commands` repeat it."""
+        """Return question, answer, tables and charts as a report; `commands` reproduce it."""
         shown = [section for section in self.sections() if not (isinstance(section, Table) and not section.rows)]
         return Report(self.KIND, self.question(), f"{self.sentence()}.", shown, commands, self.notes, self.is_met)
 
     @abstractmethod
     def rows(self) -> list[dict[str, Any]]:
-        """For spreadsheets: a row per thing that the answer is about, all with the same columns."""
+        """Return rows with the same columns, for spreadsheets."""
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs: plain lists, dicts and values."""
+        """Return the document as plain lists, dicts and values."""
         fields: dict[str, Any] = msgspec.to_builtins(self)
         notes = fields.pop("notes")
-        return {"apiVersion": API_VERSION, "kind": self.KIND, **fields, "notes": notes}
+        return {"apiVersion": PLAN_VERSION, "kind": self.KIND, **fields, "notes": notes}
+
+
+def grouped(pods: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return rows (pods, text), one for all pods of a namespace with the same text."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for pod, text in pods.items():
+        names.setdefault((pod.partition("/")[0], text), []).append(pod)
+    return [
+        (found[0] if len(found) == 1 else f"{found[0]} and {len(found) - 1} more", text)
+        for (_, text), found in names.items()
+    ]
 
 
 def schema(answer: type[PlanAnswer]) -> dict[str, Any]:
-    """The JSON schema of the answer's document."""
+    """Return the JSON schema of the answer's document."""
     (reference,), components = msgspec.json.schema_components([answer], ref_template="#/$defs/{name}")
     own = components.pop(reference["$ref"].rpartition("/")[2])
-    header = {"apiVersion": {"const": API_VERSION}, "kind": {"const": answer.KIND}}
+    header = {"apiVersion": version_schema(PLAN_VERSION), "kind": {"const": answer.KIND}}
     return {
         "$schema": SCHEMA_DIALECT,
         "title": answer.KIND,

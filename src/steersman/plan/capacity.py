@@ -1,35 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`plan capacity`: how many more of these pods fit, what limits it and where.
+"""`plan capacity`: the number of additional pods that fit, their nodes, and the limiting factors.
 
-The pods of the cluster that wait for a node are placed first. Then the asked-for pods come, one after the other at one moment,
-until the first that does not fit (`sim.fill`): that is what a simulation with as many pods at once does, and with one more.
-Nobody is preempted for them. How many fit where others may be preempted is another number, found on another fork by the whole
-simulation: pod after pod, each of which comes to rest before the next one comes.
+Pending pods of the cluster are placed first. Then pods of the templates are placed one by one at
+one time, until one does not fit (`simulation.fill`), as in a simulation with all of them at once.
+They do not preempt, and nodes that would evict them later do not count. The number with preemption
+is found on another fork by full simulation, pod by pod.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, ClassVar, Final
 
 import msgspec
 
 from steersman import api
-from steersman.errors import InputError
+from steersman.api import NO_EXECUTE, NO_SCHEDULE, find_untolerated_taint
+from steersman.base import InputError
+from steersman.base.report import BarChart, Cell, Figures, Section, Table
+from steersman.cluster.store import DEFAULT_TOLERATIONS
 from steersman.plan.answer import OnEnd, Part, PlanAnswer
 from steersman.plan.measures import Fractions, fractions, heat_maps
 from steersman.plan.pod_templates import PlannedPods, PodSource, load_pods, mixed
-from steersman.report import BarChart, Cell, Figures, Section, Table
-from steersman.sim import Result, Simulation
-from steersman.sim.fill import Filled, NewPod, fill, show_owner
-from steersman.sim.node_costs import pool_of
+from steersman.simulation import Filled, NewPod, Result, Simulation, Trial, fill_nodes, pool_of, show_owner
 
-ZONE: Final = "topology.kubernetes.io/zone"
 MOST: Final = 1_000_000
-"""So many pods are tried, at most: a pod without requests may fit without end."""
+"""Maximum number of tried pods, because pods without requests may fit without limit."""
+SHORT_STAY: Final = "plan.steersman.dev/evicts-pods"
 UNLIMITED: Final = "more than {:,} fit: the search ended there"
+EVICTING: Final = "{} of {} nodes {} not counted: {} NoExecute taints that the pods tolerate only for a limited time"
 
 _replace = msgspec.structs.replace
 
@@ -38,9 +39,9 @@ class Preempting(Part, frozen=True):
     """The number of pods where those of lower priority may be preempted."""
 
     fits: int
-    #: Pods of the cluster that had to go: pod → the node that it was on.
+    #: Preempted pod of the cluster → its former node.
     preempted: dict[str, str]
-    #: What the scheduler says about the first that does not fit.
+    #: The scheduler's message about the first pod that does not fit.
     message: str
 
 
@@ -49,24 +50,24 @@ class Capacity(PlanAnswer, frozen=True, kw_only=True):
 
     KIND: ClassVar[str] = "Capacity"
 
-    #: Pods that fit, of all templates together.
+    #: Number of pods that fit, of all templates.
     fits: int
     #: template → pods that fit.
     per_template: dict[str, int]
-    #: node → pods that would go there; every node is named.
+    #: node → pods that would be placed there, for every node.
     per_node: dict[str, int]
     per_zone: dict[str, int]
     per_pool: dict[str, int]
-    #: reason → the nodes that give it to the first pod that does not fit; no nodes for what concerns the pod as a whole.
+    #: reason → nodes that reject the first unfitting pod; no nodes for reasons of the pod itself.
     limits: dict[str, list[str]]
-    #: The template of that pod, and what the scheduler says about it.
+    #: The template of that pod, and the scheduler's message.
     limited: str
     message: str
-    #: Only if it was asked for.
+    #: Only if requested.
     with_preemption: Preempting | None = None
-    #: So many were wanted; the answer is a yes if they fit.
+    #: Requested number of pods; the answer is positive if they fit.
     at_least: int = 1
-    #: resource → node → what is requested of it, 0 to 1: now, and with the pods.
+    #: resource → node → requested share, 0 to 1: now, and with the pods.
     before: Fractions = {}
     after: Fractions = {}
 
@@ -83,14 +84,14 @@ class Capacity(PlanAnswer, frozen=True, kw_only=True):
         return f"{text}; {self.reason()}" if self.reason() else text
 
     def reason(self) -> str:
-        """The limit of the number, in a few words: the reason that most nodes give."""
+        """Return the limiting factor: the reason of most nodes."""
         if not self.limits:
             return ""
         reason, nodes = max(self.limits.items(), key=lambda item: (len(item[1]), item[0]))
         return f"{len(nodes)} of {len(self.per_node)} nodes: {reason}" if nodes else reason
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row per node."""
+        """Return a row per node."""
         why: dict[str, list[str]] = {}
         for reason, nodes in self.limits.items():
             for node in nodes:
@@ -141,19 +142,20 @@ def capacity(
     most: int = MOST,
     on_end: OnEnd | None = None,
 ) -> Capacity:
-    """How many more of these pods fit on the cluster of the simulation, which stays as it is.
+    """Return how many more of these pods fit on the simulated cluster, which is not changed.
 
-    `pods` are files, objects, or pairs of those with a weight: of a mix, pods come in turn, as often as their weights say. With
-    `preemption` the number is also found for pods that may preempt others, which takes longer. `on_end` gets the full
-    cluster with one more pod of each template, named like `default/plan-web-next`. Raises `InputError`.
+    `pods` are files, objects, or pairs of these with a weight; pods of a mix alternate by weight.
+    `preemption` also finds the number for preempting pods, which is slower. `on_end` gets the full
+    cluster with a further pod per template (`default/plan-web-next`). Raises `InputError`.
     """
     templates = _named_apart([_template(given) for given in pods])
     if not templates:
         raise InputError("no pods to ask about", hint="give a file with a Pod, a Deployment or the like")
     with simulation.fork() as trial:
+        evicting = _evicting_note(trial.cluster.objects(api.Node).values(), templates)
         before = _prepare(trial, templates)
         taken = frozenset(trial.cluster.objects(api.Pod))
-        filled = fill(trial, islice(mixed(templates, taken), most))
+        filled = fill_nodes(trial, islice(mixed(templates, taken), most))
         nodes = dict(trial.cluster.objects(api.Node))
         after = fractions(trial.result())
         if on_end is not None:
@@ -164,7 +166,8 @@ def capacity(
         with simulation.fork() as trial:
             _prepare(trial, templates)
             preempting = _with_preemption(trial, templates, taken, len(filled.placed), most)
-    return _answer(filled, templates, nodes, preempting, at_least, most, before, after)
+    answer = _answer(filled, templates, nodes, preempting, at_least, most, before, after)
+    return _replace(answer, notes=(*evicting, *answer.notes))
 
 
 def _template(given: PodSource | tuple[PodSource, int] | PlannedPods) -> PlannedPods:
@@ -176,7 +179,7 @@ def _template(given: PodSource | tuple[PodSource, int] | PlannedPods) -> Planned
 
 
 def _named_apart(templates: Sequence[PlannedPods]) -> list[PlannedPods]:
-    """Templates with names of their own; pods get their names from these."""
+    """Return the templates with unique names, from which pod names derive."""
     seen: Counter[str] = Counter()
     apart = []
     for planned in templates:
@@ -187,8 +190,9 @@ def _named_apart(templates: Sequence[PlannedPods]) -> list[PlannedPods]:
     return apart
 
 
-def _prepare(trial: Simulation, templates: Sequence[PlannedPods]) -> Result:
-    """Has everything placed that waits, and adds what the pods refer to; the result before that."""
+def _prepare(trial: Trial, templates: Sequence[PlannedPods]) -> Result:
+    """Place pending pods and add the templates' objects; return the result before the latter."""
+    _close_short_stays(trial, templates)
     before = trial.run()
     for planned in templates:
         for other in planned.others:
@@ -200,6 +204,35 @@ def _prepare(trial: Simulation, templates: Sequence[PlannedPods]) -> Result:
     return before
 
 
+def _close_short_stays(trial: Simulation, templates: Sequence[PlannedPods]) -> None:
+    """Exclude nodes with NoExecute taints that no template tolerates forever, because they would
+    evict the pods later. Admission makes every pod tolerate unready nodes for 300 seconds."""
+    lasting = _lasting_tolerations(templates)
+    for name, node in trial.cluster.objects(api.Node).items():
+        taints = node.spec.taints
+        if find_untolerated_taint(taints, lasting, {NO_EXECUTE}) is not None:
+            closed = (*taints, api.Taint(key=SHORT_STAY, effect=NO_SCHEDULE))
+            trial.patch(f"node/{name}", {"spec": {"taints": [msgspec.to_builtins(each) for each in closed]}})
+
+
+def _lasting_tolerations(templates: Iterable[PlannedPods]) -> list[api.Toleration]:
+    tolerations = (each for planned in templates for each in planned.pod.spec.tolerations)
+    return [each for each in tolerations if each.toleration_seconds is None]
+
+
+def _evicting_note(nodes: Collection[api.Node], templates: Sequence[PlannedPods]) -> tuple[str, ...]:
+    """Return a note with the number of nodes that admit the pods and evict them later, if any."""
+    lasting = _lasting_tolerations(templates)
+    admitting = [[*planned.pod.spec.tolerations, *DEFAULT_TOLERATIONS] for planned in templates]
+    count = sum(
+        find_untolerated_taint(node.spec.taints, lasting, {NO_EXECUTE}) is not None
+        and any(find_untolerated_taint(node.spec.taints, own, {NO_SCHEDULE, NO_EXECUTE}) is None for own in admitting)
+        for node in nodes
+    )
+    are, have = ("is", "it has") if count == 1 else ("are", "they have")
+    return (EVICTING.format(count, len(nodes), are, have),) if count else ()
+
+
 def _key(obj: api.Object) -> str:
     meta = obj.metadata
     return f"{meta.namespace or 'default'}/{meta.name}" if obj.NAMESPACED else meta.name
@@ -208,7 +241,7 @@ def _key(obj: api.Object) -> str:
 def _with_preemption(
     trial: Simulation, templates: Sequence[PlannedPods], taken: frozenset[str], at_once: int, most: int
 ) -> Preempting:
-    """Adds the pods that fit without preemption at once, then one after the other; each comes to rest before the next."""
+    """Add the pods that fit without preemption, then others one by one, each run to rest."""
     coming = mixed(templates, taken)
     present = {api.key(pod): pod.spec.node_name for pod in trial.cluster.objects(api.Pod).values()}
     _add(trial, islice(coming, at_once))
@@ -231,7 +264,7 @@ def _add(trial: Simulation, pods: Iterable[NewPod]) -> Simulation:
 
 
 def _next_pod(index: int, planned: PlannedPods) -> NewPod:
-    """A pod of the template after those that fit."""
+    """Return a pod of the template in addition to those that fit."""
     new = planned.new_pod(index, MOST)
     name = f"{planned.pod.metadata.name}-next"
     return _replace(new, pod=_replace(new.pod, metadata=_replace(new.pod.metadata, name=name)))
@@ -254,7 +287,7 @@ def _answer(
         fits=len(filled.placed),
         per_template={planned.name: by_template[index] for index, planned in enumerate(templates)},
         per_node={name: by_node[name] for name in nodes},
-        per_zone=_summed(by_node, {name: node.metadata.labels.get(ZONE, "") for name, node in nodes.items()}),
+        per_zone=_summed(by_node, {name: node.metadata.labels.get(api.ZONE_LABEL, "") for name, node in nodes.items()}),
         per_pool=_summed(by_node, {name: pool_of(node) for name, node in nodes.items()}),
         limits=filled.reasons,
         limited="" if filled.refused is None else templates[filled.refused].name,
@@ -268,7 +301,7 @@ def _answer(
 
 
 def _summed(by_node: Mapping[str, int], groups: Mapping[str, str]) -> dict[str, int]:
-    """Pods by group; nothing where no node belongs to one."""
+    """Return the number of pods by group; empty if no node belongs to one."""
     totals: Counter[str] = Counter()
     for node, group in groups.items():
         totals[group] += by_node.get(node, 0)
@@ -286,5 +319,5 @@ def _pending_note(before: Result) -> tuple[str, ...]:
 
 
 def _some(names: Sequence[str], most: int = 3) -> str:
-    """The first few names."""
+    """Return the first few names as text."""
     return ", ".join(names[:most]) + (", …" if len(names) > most else "")

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`plan compact`: a few moves, in an order that budgets allow, that make pending pods fit or empty nodes.
+"""`plan compact`: moves, in an order that budgets allow, that make pending pods fit or empty nodes.
 
-A move is an eviction: the pod's controller makes another one, and the scheduler places that one where it wants to. So moves
-are not calculated but tried: on a fork, one at a time, each of which comes to rest before the next. A move counts only if its
-budget allows it, the pod's successor is placed, and no pod is pending or preempted that was not before. What fails is dropped
-with its fork.
+A move is an eviction: the pod's controller recreates it, and the scheduler chooses its node. Moves
+are tried one at a time on a fork, each run to rest. A move counts only if its budget allows it, the
+pod's replacement is placed, and no other pod becomes pending or preempted. Failed attempts are
+dropped with their fork. Only pods that exist at the start are moved, so that every name is known.
 
-To make a pending pod fit, pods are moved off a node on which nothing but room is missing, the largest first, until the pod is
-there. To empty a node, it is cordoned and all of its pods are moved, those of DaemonSets and static ones aside; nodes with the
-fewest pods to move are tried first, of those the dearest. Nodes with pods that nobody would recreate are left alone.
+To make a pending pod fit, pods are moved off a node that only lacks resources, the largest first,
+until the pod is placed. Then nodes are emptied:
+
+    nodes without pods to move ─► cordoned, at no cost
+    others, by fewest pods, then highest price ─► cordoned together, within the budget of moves
+        ─► emptied one by one; if pods need room on cordoned nodes, the last of these are uncordoned
+    if other nodes than planned were cordoned ─► all moves again, only the emptied nodes cordoned
+
+So no pod moves to a node that is emptied later. Nodes with pods without a controller are kept.
 """
 
 from __future__ import annotations
@@ -20,24 +26,22 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from steersman import api
-from steersman.controllers.controller import controller_of
-from steersman.errors import InputError
-from steersman.framework.pod_resources import pod_requests
-from steersman.ingest.handlers import FINISHED_PHASES
-from steersman.kubelets.drain import MIRROR_POD
-from steersman.plan.answer import OnEnd, Part, PlanAnswer
+from steersman.base import InputError, counted
+from steersman.base.report import Cell, Figures, Section, Table
+from steersman.framework import pod_requests
+from steersman.plan.answer import OnEnd, Part, PlanAnswer, grouped
 from steersman.plan.measures import Fractions, fractions, heat_maps
-from steersman.plan.pod_succession import DAEMON_SET, picture, successors
-from steersman.report import Cell, Figures, Section, Table
-from steersman.sim import Result, Simulation
-from steersman.sim.node_costs import price_of
+from steersman.simulation import PodEviction, Result, Simulation, belongs_to_node, is_recreated, price_of
 
 BUDGET: Final = 20
 TRIES: Final = 100
-"""So many nodes are tried, at most, for a pending pod, and so many to be emptied."""
+"""Default limit of failed attempts, for each pending pod and for emptying nodes."""
 ROOM: Final = frozenset({"NodeResourcesFit"})
 MAKES_FIT: Final = "makes room for {}"
 EMPTIES: Final = "empties {}"
+STOPPED: Final = "the search stopped after {} that could not be emptied; {} not tried: --tries raises the limit"
+NO_MOVES_LEFT: Final = "all {} are used; {} not tried: --budget raises the limit"
+RECEIVED: Final = "it holds pod {}, which moved or was created during the simulation"
 
 
 class Move(Part, frozen=True):
@@ -46,7 +50,7 @@ class Move(Part, frozen=True):
     pod: str
     from_: str = msgspec.field(name="from")
     to: str
-    #: The pod that came for it.
+    #: The pod that replaces it.
     successor: str
     why: str
 
@@ -56,18 +60,18 @@ class Compaction(PlanAnswer, frozen=True, kw_only=True):
 
     KIND: ClassVar[str] = "Compaction"
 
-    #: A pending pod fits, or a node is empty, after the moves.
+    #: Whether the moves make a pending pod fit or empty a node.
     fits: bool
     moves: tuple[Move, ...]
-    #: Pod that was pending → the node that it gets.
+    #: Formerly pending pod → its node.
     placed: dict[str, str]
-    #: Nodes that can go, in the order in which they are cordoned and emptied; those that are empty already come first.
+    #: Removable nodes, already empty ones first; all are cordoned before the first move off one.
     emptied: tuple[str, ...]
-    #: Pod that is still pending → what the scheduler says about it.
+    #: Still pending pod → the scheduler's message.
     pending: dict[str, str]
-    #: What the emptied nodes cost per hour.
+    #: Cost of the emptied nodes per hour.
     saved: float
-    #: Node that could not be emptied → why.
+    #: Node that could not be emptied → reason.
     kept: dict[str, str]
     before: Fractions = {}
     after: Fractions = {}
@@ -82,13 +86,19 @@ class Compaction(PlanAnswer, frozen=True, kw_only=True):
     def sentence(self) -> str:
         if not self.fits:
             return "no moves were found that make a pending pod fit or empty a node"
-        parts = [f"make {_count(len(self.placed), 'pending pod')} fit"] if self.placed else []
-        parts += [f"empty {_count(len(self.emptied), 'node')}"] if self.emptied else []
-        saved = f", which {'costs' if len(self.emptied) == 1 else 'cost'} {self.saved:g} per hour" if self.saved else ""
-        return f"{_count(len(self.moves), 'move')} would {' and '.join(parts)}{saved}"
+        parts = [f"make {counted(len(self.placed), 'pending pod')} fit"] if self.placed else []
+        idle = len(_idle_nodes(self.emptied, self.moves))
+        cleared = len(self.emptied) - idle
+        parts += [f"empty {counted(cleared, 'node')}"] if cleared else []
+        clauses = [f"{counted(len(self.moves), 'move')} would {' and '.join(parts)}"] if parts else []
+        clauses += [f"{counted(idle, 'node')} {'is' if idle == 1 else 'are'} empty already"] if idle else []
+        costs = (
+            ", which costs" if len(self.emptied) == 1 else "; together they cost" if idle and parts else ", which cost"
+        )
+        return "; ".join(clauses) + (f"{costs} {self.saved:g} per hour" if self.saved else "")
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row per move, in their order."""
+        """Return a row per move in order."""
         return [{"step": step, **msgspec.to_builtins(move)} for step, move in enumerate(self.moves, 1)]
 
     def sections(self) -> list[Section]:
@@ -97,12 +107,15 @@ class Compaction(PlanAnswer, frozen=True, kw_only=True):
             "emptied nodes": len(self.emptied),
             "pods placed": len(self.placed),
         }
+        sources = {move.from_ for move in self.moves}
+        cordons = [(name, "pods move away" if name in sources else "is empty") for name in self.emptied]
         moves = [(step, m.pod, m.from_, m.to, m.why) for step, m in enumerate(self.moves, 1)]
         return [
             Figures("At a glance", figures),
             Table("Moves", ["step", "evict", "from", "to", "why"], moves),
+            Table("Nodes to cordon before they are emptied", ["cordon", "why"], cordons),
             Table("Placed", ["pending pod", "goes to"], list(self.placed.items())),
-            Table("Still pending", ["still pending", "why"], list(self.pending.items())),
+            Table("Still pending", ["still pending", "why"], grouped(self.pending)),
             Table("Not emptied", ["not emptied", "why"], list(self.kept.items())),
             *heat_maps(self.before, self.after),
         ]
@@ -116,10 +129,11 @@ def compact(
     tries: int = TRIES,
     on_end: OnEnd | None = None,
 ) -> Compaction:
-    """At most `budget` moves that make pending pods fit, and with those that are left, that empty nodes.
+    """Find at most `budget` moves that make pending pods fit, and then empty nodes.
 
-    `pods` are the pending pods to care for, as `namespace/name`: then no nodes are emptied. `tries` nodes are looked at for
-    each. `on_end` gets the simulation after the moves. Raises `InputError` for a pod that is not pending.
+    `pods` restricts this to the given pending pods (`namespace/name`), and no nodes are emptied.
+    `tries` limits the failed attempts per pending pod, and those to empty nodes. `on_end` gets the
+    simulation after the moves. Raises `InputError` for a pod that is not pending.
     """
     trial = simulation.fork()
     before = trial.run()
@@ -141,17 +155,28 @@ def compact(
         kept=kept,
         before=fractions(before),
         after=fractions(result),
-        notes=(*_idle_note(search), *((before.stopped,) if before.stopped else ()), *before.notes),
+        notes=(
+            *search.notes,
+            *_new_names(simulation, search.moves),
+            *((before.stopped,) if before.stopped else ()),
+            *before.notes,
+        ),
     )
     search.trial.close()
     return answer
 
 
-def _idle_note(search: _Search) -> Iterator[str]:
-    sources = {move.from_ for move in search.moves}
-    idle = [name for name in search.emptied if name not in sources]
-    if idle:
-        yield f"{_count(len(idle), 'node')} without pods, cordoned before anything moves: {', '.join(idle[:5])}"
+def _idle_nodes(emptied: Sequence[str], moves: Sequence[Move]) -> list[str]:
+    """Return the emptied nodes that had no pods to move."""
+    sources = {move.from_ for move in moves}
+    return [name for name in emptied if name not in sources]
+
+
+def _new_names(simulation: Simulation, moves: Sequence[Move]) -> Iterator[str]:
+    """Yield a note about moves of pods outside the input, whose names differ in a real cluster."""
+    made = sum(move.pod not in simulation.cluster.objects(api.Pod) for move in moves)
+    if made:
+        yield f"{counted(made, 'move')} of pods that are not in the input: in a cluster they have other names"
 
 
 def _wanted(before: Result, pods: Sequence[str] | None) -> list[str]:
@@ -167,20 +192,24 @@ def _wanted(before: Result, pods: Sequence[str] | None) -> list[str]:
 
 
 class _Search:
-    """The cluster as far as moves have brought it, and those moves."""
+    """State of the search: the moves so far, and the cluster after them."""
 
     def __init__(self, trial: Simulation, budget: int, tries: int) -> None:
         self.trial = trial
         self._left = budget
         self._tries = tries
+        self._budget = budget
+        self._originals = frozenset(trial.cluster.objects(api.Pod))
         self.moves: list[Move] = []
         self.placed: dict[str, str] = {}
         self.emptied: list[str] = []
+        #: Notes about an early end of the search.
+        self.notes: list[str] = []
 
     # -- pending pods ------------------------------------------------------------------------------------------------
 
     def make_fit(self, pod: str) -> None:
-        """Moves pods off a node for the pending pod, if any node will do; it may have got one by earlier moves."""
+        """Move pods off a node for the pending pod, unless earlier moves have made it fit."""
         node = self._node_of(self.trial, pod)
         if node:
             self.placed[pod] = node
@@ -191,7 +220,7 @@ class _Search:
                 return
 
     def _pods_in_the_way(self, pod: str) -> list[list[str]]:
-        """For every node on which nothing but room is missing, the pods to move, largest first; fewest moves first."""
+        """Return the pods to move, largest first, per node that lacks only room; fewest first."""
         explanation = self.trial.result().explain(pod)
         wanted = pod_requests(self.trial.cluster.get(api.Pod, pod))
         found = []
@@ -210,9 +239,9 @@ class _Search:
         return found[: self._tries]
 
     def _movable(self, node: str, missing: Mapping[str, int]) -> list[str] | None:
-        """Pods of the node that have to go until nothing is missing, largest first; None if all of them are not enough."""
+        """Return the pods to move, largest first, until nothing is missing; None if impossible."""
         left, chosen = dict(missing), list[str]()
-        pods = [pod for pod in _pods_on(self.trial, node) if _is_recreated(self.trial, pod) and not _stays(pod)]
+        pods = [pod for pod in _pods_on(self.trial, node) if self._obstacle(pod) == "" and not belongs_to_node(pod)]
         sizes = {api.key(pod): pod_requests(pod) for pod in pods}
         for key in sorted(sizes, key=lambda key: (-_size(sizes[key], missing), key)):
             if all(amount <= 0 for amount in left.values()):
@@ -225,7 +254,7 @@ class _Search:
         moves: list[Move] = []
         for key in movable:
             move = _move(trial, key, MAKES_FIT.format(pod), pod)
-            if move is None:
+            if isinstance(move, str):
                 return None
             moves.append(move)
             if self._node_of(trial, pod):
@@ -235,55 +264,150 @@ class _Search:
     # -- empty nodes -------------------------------------------------------------------------------------------------
 
     def empty_nodes(self) -> dict[str, str]:
-        """Empties nodes one after the other; those that cannot be, and why."""
-        kept: dict[str, str] = {}
-        for name in self._candidates()[: self._tries]:
-            pods = [pod for pod in _pods_on(self.trial, name) if not _stays(pod)]
-            alone = next((api.key(pod) for pod in pods if not _is_recreated(self.trial, pod)), "")
-            if alone:
-                kept[name] = f"nobody would recreate pod {alone}"
-            elif len(pods) > self._left:
-                kept[name] = f"takes {_count(len(pods), 'move')}, of which {self._left} are left"
-            else:
-                why = self._emptied(name, [api.key(pod) for pod in pods])
-                if why:
-                    kept[name] = why
-                else:
-                    self.emptied.append(name)
+        """Empty nodes, and return the others with the reason."""
+        before, kept = self.trial.fork(), dict[str, str]()
+        pods = self._pods_by_candidate()
+        idle = [name for name, found in pods.items() if not found]
+        for name, found in pods.items():
+            obstacle = next(filter(None, map(self._obstacle, found)), "")
+            if obstacle:
+                kept[name] = obstacle
+        waiting = [name for name, found in pods.items() if found and name not in kept]
+        planned = list(self._affordable(waiting, pods))
+        for name in (*idle, *planned):
+            self.trial.cordon(name)
+        moves_before, chosen = len(self.moves), self._empty_in_turn(waiting, pods, list(planned), kept)
+        if chosen != planned:
+            self.trial.close()
+            self.trial, moves = self._repeated(before, idle, chosen, pods, kept)
+            self.moves[moves_before:] = moves
+        else:
+            before.close()
+        self.emptied = [*idle, *chosen]
         return kept
 
-    def _candidates(self) -> list[str]:
-        """Nodes that pods can be scheduled on, those with the fewest pods to move first, of these the dearest."""
-        nodes = self.trial.cluster.objects(api.Node).values()
-        counts = {node.metadata.name: 0 for node in nodes if not node.spec.unschedulable}
+    def _pods_by_candidate(self) -> dict[str, list[api.Pod]]:
+        """Return the pods to move, largest first, for every uncordoned node; nodes with the fewest
+        pods first, then the most expensive."""
+        nodes = {
+            name: node for name, node in self.trial.cluster.objects(api.Node).items() if not node.spec.unschedulable
+        }
+        found: dict[str, list[api.Pod]] = {name: [] for name in nodes}
         for pod in self.trial.cluster.objects(api.Pod).values():
-            if pod.spec.node_name in counts and not _stays(pod) and pod.status.phase not in FINISHED_PHASES:
-                counts[pod.spec.node_name] += 1
-        prices = {node.metadata.name: price_of(node) for node in nodes}
-        return sorted(counts, key=lambda name: (counts[name], -prices[name], name))
+            is_there = pod.spec.node_name in found and pod.status.phase not in api.FINISHED_PHASES
+            if is_there and not belongs_to_node(pod):
+                found[pod.spec.node_name].append(pod)
+        prices = {name: price_of(node) for name, node in nodes.items()}
+        return {
+            name: sorted(found[name], key=lambda pod: (-_size(pod_requests(pod), {}), api.key(pod)))
+            for name in sorted(found, key=lambda name: (len(found[name]), -prices[name], name))
+        }
 
-    def _emptied(self, node: str, pods: Sequence[str]) -> str:
-        """Why the node could not be emptied; "" if it was."""
+    def _obstacle(self, pod: api.Pod) -> str:
+        """Return the reason against moving the pod, or ""."""
+        if api.key(pod) not in self._originals or api.key(pod) in self.placed:
+            return RECEIVED.format(api.key(pod))
+        return "" if is_recreated(self.trial.cluster, pod) else f"no controller would recreate pod {api.key(pod)}"
+
+    def _affordable(self, names: Sequence[str], pods: Mapping[str, Sequence[api.Pod]]) -> Iterator[str]:
+        left = self._left
+        for name in names:
+            if len(pods[name]) > left:
+                return
+            left -= len(pods[name])
+            yield name
+
+    def _empty_in_turn(
+        self,
+        names: Sequence[str],
+        pods: Mapping[str, Sequence[api.Pod]],
+        cordoned: list[str],
+        kept: dict[str, str],
+    ) -> list[str]:
+        """Empty nodes one by one, some of them cordoned already, and return the emptied ones."""
+        chosen, failed = list[str](), 0
+        for number, name in enumerate(names):
+            left = counted(len(names) - number, "node")
+            if self._left == 0:
+                self.notes.append(NO_MOVES_LEFT.format(counted(self._budget, "move"), f"{left} more were"))
+                break
+            if failed == self._tries:
+                self.notes.append(STOPPED.format(counted(failed, "node"), f"{left} more were"))
+                break
+            if len(pods[name]) > self._left:
+                kept[name] = f"takes {counted(len(pods[name]), 'move')}, of which {self._left} are left"
+                continue
+            if name in {move.to for move in self.moves}:
+                kept[name] = "pods of other nodes have moved to it"
+                continue
+            if name in cordoned:
+                cordoned.remove(name)
+            why = self._emptied_with_room(name, [api.key(pod) for pod in pods[name]], cordoned)
+            if not why:
+                chosen.append(name)
+                continue
+            kept[name], failed = why, failed + 1
+            self.trial.uncordon(name)
+        return chosen
+
+    def _emptied_with_room(self, node: str, pods: Sequence[str], cordoned: list[str]) -> str:
+        """Return the reason why the node could not be emptied, or "". If its pods need cordoned
+        nodes, uncordon the last ones and remove them from `cordoned`."""
+        why = self._emptied(node, pods)
+        if not why or not cordoned:
+            return why
+        with self.trial.fork() as probe:
+            if _moved_away(probe, node, pods, cordoned)[1]:
+                return why
+        count = 1
+        while (why := self._emptied(node, pods, cordoned[-count:])) and count < len(cordoned):
+            count *= 2
+        if not why:
+            del cordoned[-count:]
+        return why
+
+    def _emptied(self, node: str, pods: Sequence[str], uncordoned: Sequence[str] = ()) -> str:
+        """Return the reason why the node could not be emptied, or ""."""
         failed = ""
 
         def empty(trial: Simulation) -> list[Move] | None:
             nonlocal failed
-            trial.cordon(node)
-            moves: list[Move] = []
-            for key in sorted(pods, key=lambda key: -_size(pod_requests(trial.cluster.get(api.Pod, key)), {})):
-                move = _move(trial, key, EMPTIES.format(node))
-                if move is None:
-                    failed = f"pod {key} cannot move"
-                    return None
-                moves.append(move)
-            return moves
+            moves, failed = _moved_away(trial, node, pods, uncordoned)
+            return None if failed else moves
 
-        return failed if self._tried(empty) is None else ""
+        self._tried(empty)
+        return failed
+
+    def _repeated(
+        self,
+        before: Simulation,
+        idle: Sequence[str],
+        chosen: list[str],
+        pods: Mapping[str, Sequence[api.Pod]],
+        kept: dict[str, str],
+    ) -> tuple[Simulation, list[Move]]:
+        """Return the cluster and the moves if exactly these nodes are cordoned first. If a node
+        cannot be emptied then, remove it from `chosen` and repeat without it."""
+        trial, moves, failed = before.fork(), list[Move](), ""
+        for name in (*idle, *chosen):
+            trial.cordon(name)
+        for name in chosen:
+            made, failed = _moved_away(trial, name, [api.key(pod) for pod in pods[name]])
+            if failed:
+                break
+            moves += made
+        if not failed:
+            before.close()
+            return trial, moves
+        kept[name] = failed
+        chosen.remove(name)
+        trial.close()
+        return self._repeated(before, idle, chosen, pods, kept)
 
     # -- both --------------------------------------------------------------------------------------------------------
 
     def _tried(self, attempt: Callable[[Simulation], list[Move] | None]) -> list[Move] | None:
-        """The moves of an attempt on a fork, which takes the cluster's place if there are any; None: it came to nothing."""
+        """Attempt moves on a fork, which becomes the cluster on success; return them or None."""
         trial = self.trial.fork()
         moves = attempt(trial)
         if moves is None:
@@ -300,52 +424,56 @@ class _Search:
         return "" if found is None else found.spec.node_name
 
 
-def _move(trial: Simulation, pod: str, why: str, may_wait: str = "") -> Move | None:
-    """Evicts the pod and lets everything come to rest; None if its budget forbids that, or if somebody is worse off.
+def _moved_away(
+    trial: Simulation, node: str, pods: Sequence[str], uncordoned: Sequence[str] = ()
+) -> tuple[list[Move], str]:
+    """Cordon the node and move its pods; return the moves and the reason of a failure or ""."""
+    trial.cordon(node)
+    for name in uncordoned:
+        trial.uncordon(name)
+    moves: list[Move] = []
+    for key in pods:
+        move = _move(trial, key, EMPTIES.format(node))
+        if isinstance(move, str):
+            return moves, move
+        moves.append(move)
+    return moves, ""
 
-    `may_wait` is the pod for which room is made: it may still be pending.
+
+def _move(trial: Simulation, pod: str, why: str, may_wait: str = "") -> Move | str:
+    """Evict the pod and run to rest. Return the reason of a failure if its budget forbids the
+    eviction, if it does not fit elsewhere, or if another pod becomes pending or is preempted.
+
+    `may_wait` is the pod for which room is made; it may stay pending.
     """
-    before, seen = trial.result(), picture(trial)
+    before, preempted = _waiting(trial), len(trial.preempted)
     try:
-        trial.evict(pod)
-    except InputError:
-        return None
-    result, now = trial.run(), picture(trial)
-    if result.stopped or set(result.pending) - set(before.pending) - {may_wait}:
-        return None
-    if len(result.preempted) > len(before.preempted):
-        return None
-    new = successors(seen, now).get(pod, "")
-    node = now[new].node if new else ""
-    return Move(pod, from_=seen[pod].node, to=node, successor=new, why=why) if node and node != seen[pod].node else None
+        eviction = PodEviction(trial, pod)
+    except InputError as error:
+        return f"pod {pod} cannot be evicted: {error.message}"
+    if trial.run().stopped:
+        return f"evicting pod {pod} does not come to rest"
+    if len(trial.preempted) > preempted:
+        return f"pod {pod} cannot move without preempting others"
+    new = eviction.replacement()
+    if _waiting(trial) - before - {may_wait} or new is None or new.spec.node_name in ("", eviction.source):
+        return f"pod {pod} has no other place"
+    return Move(pod, from_=eviction.source, to=new.spec.node_name, successor=api.key(new), why=why)
+
+
+def _waiting(trial: Simulation) -> frozenset[str]:
+    """Return the unfinished pods without a node."""
+    pods = trial.cluster.objects(api.Pod).items()
+    return frozenset(key for key, pod in pods if not pod.spec.node_name and pod.status.phase not in api.FINISHED_PHASES)
 
 
 def _pods_on(trial: Simulation, node: str) -> Iterator[api.Pod]:
     pods = trial.cluster.objects(api.Pod).values()
-    return (pod for pod in pods if pod.spec.node_name == node and pod.status.phase not in FINISHED_PHASES)
-
-
-def _stays(pod: api.Pod) -> bool:
-    """Pods of DaemonSets and static pods belong to their node."""
-    owner = controller_of(pod)
-    return MIRROR_POD in pod.metadata.annotations or (owner is not None and owner.kind == DAEMON_SET)
-
-
-def _is_recreated(trial: Simulation, pod: api.Pod) -> bool:
-    owner = controller_of(pod)
-    if owner is None:
-        return False
-    kind = api.KINDS.get(owner.kind)
-    found = None if kind is None else trial.cluster.find(kind, f"{pod.metadata.namespace}/{owner.name}")
-    return found is not None and found.metadata.uid == owner.uid
+    return (pod for pod in pods if pod.spec.node_name == node and pod.status.phase not in api.FINISHED_PHASES)
 
 
 def _size(requests: Mapping[str, int], missing: Mapping[str, int]) -> float:
-    """How much of what is missing the pod has; of cpu and memory if nothing is."""
+    """Return the pod's share of the missing amounts; without these its size in CPU and memory."""
     if missing:
         return sum(min(1.0, requests.get(name, 0) / amount) for name, amount in missing.items() if amount > 0)
     return requests.get("cpu", 0) / 1000 + requests.get("memory", 0) / 2**32
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

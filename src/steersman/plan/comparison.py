@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`plan compare`: configurations of the scheduler on the same workload, over several seeds.
+"""`plan compare`: compares scheduler configurations on the same workload over several seeds.
 
-    objects × configurations × seeds ─► processes of this machine ─► a row each ─► means, intervals, differences to the first
+    objects × configurations × seeds ─► local processes ─► rows ─► means, intervals, differences
 
-A seed decides among equally good nodes. Over the seeds, means have 95 % intervals by Student's t, as in sweeps
-(`sim.confidence`). Differences are of pairs: of a configuration and the first one with the same seed.
+The seed breaks ties between nodes. Means have 95 % intervals by Student's t, as in sweeps
+(`simulation.results`). Differences are to the first configuration with the same seed.
 """
 
 from __future__ import annotations
@@ -15,25 +15,21 @@ from typing import Any, BinaryIO, ClassVar, Final
 import msgspec
 
 from steersman import api
-from steersman.api.field_check import Validation
-from steersman.assembly.registry import PluginSource
-from steersman.errors import InputError
-from steersman.kubelets import PolicySource
-from steersman.kubelets.drain import MIRROR_POD
+from steersman.api import Validation
+from steersman.base import InputError
+from steersman.base.report import Distribution, Section, Table
+from steersman.cluster.kubelets import MIRROR_POD, PolicySource
+from steersman.config import FeatureGates
 from steersman.plan.answer import Part, PlanAnswer
 from steersman.plan.inputs import ReadObject, read_objects
 from steersman.plan.measures import Measures, Places, measure, moved_between, places
-from steersman.report import Distribution, Section, Table
-from steersman.sim import Simulation
-from steersman.sim.confidence import estimate
-from steersman.sim.processes import run_in_processes
-from steersman.sim.setup import Configuration
-from steersman.sim.sources import Source
+from steersman.scheduler.assembly import PluginSource
+from steersman.simulation import Configuration, Simulation, Source, estimate, run_in_processes
 
 MEASURES: Final = tuple(field.encode_name for field in msgspec.structs.fields(Measures))
 MOVED: Final = "moved"
 SHOWN: Final = ("pending", "nodesUsed", "packingCpu", "packingMemory", "fragmentationCpu", "waitP99", "cost", MOVED)
-"""The measures that a terminal shows; the others are in the report and in JSON."""
+"""Measures shown in terminals; the report and the JSON have all."""
 DEFAULT: Final = "default"
 
 _replace = msgspec.structs.replace
@@ -43,11 +39,11 @@ class Variant(msgspec.Struct, frozen=True):
     """A scheduler to compare: its configuration, plugins and feature gates."""
 
     name: str
-    #: A file, a document or None, which is the default configuration.
+    #: A file, a document, or None for the default configuration.
     config: Configuration = None
     plugins: tuple[PluginSource, ...] = ()
-    gates: Mapping[str, bool] = {}
-    #: Whether the extenders of the configuration are asked, over HTTP and in real time.
+    gates: FeatureGates | Mapping[str, bool] = {}
+    #: Whether the configuration's extenders are called, over HTTP and in real time.
     extenders: bool = False
 
 
@@ -64,11 +60,11 @@ class Comparison(PlanAnswer, frozen=True, kw_only=True):
 
     KIND: ClassVar[str] = "Comparison"
 
-    #: No configuration leaves more pods pending than the first one.
+    #: Whether no configuration leaves more pods pending than the first one.
     fits: bool
     configurations: tuple[str, ...]
     seeds: tuple[int, ...]
-    #: A row per configuration and seed; `moved` are pods on another node than with the first configuration and the same seed.
+    #: Rows by configuration and seed; `moved`: pods on other nodes than in the first configuration.
     runs: tuple[dict[str, str | int | float], ...]
     #: configuration → measure → mean and interval.
     means: dict[str, dict[str, Interval]]
@@ -90,7 +86,7 @@ class Comparison(PlanAnswer, frozen=True, kw_only=True):
         return f"beside {first}, over {len(self.seeds)} seeds: {'; '.join(telling) or 'no difference that is certain'}"
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row per configuration and seed."""
+        """Return a row per configuration and seed."""
         return [dict(run) for run in self.runs]
 
     def sections(self) -> list[Section]:
@@ -132,16 +128,16 @@ def compare(
     validate: Validation = "warn",
     on_done: Callable[[int], object] | None = None,
 ) -> Comparison:
-    """Every variant with every seed on the same cluster. With `reschedule` all pods are placed anew, those on nodes too.
+    """Run every variant with every seed on the same cluster. `reschedule`: place bound pods again.
 
-    `workers` processes share the runs, as many as there are cores if nothing is said. `on_done` is told how many runs have
-    ended. Raises `InputError`, `ConfigError` and `PluginError` before anything runs.
+    `workers` is the number of processes, by default one per core. `on_done` gets the number of
+    finished runs. Raises `InputError`, `ConfigError` and `PluginError` before the first run.
     """
     _check(variants, seeds)
     kinds: dict[type[api.Object], None] = {}
     for variant in variants:
         with _loaded([], variant, 0, kubelets) as empty:
-            kinds.update(dict.fromkeys(empty.known_kinds))
+            kinds.update(dict.fromkeys(empty.scheduler.known_kinds))
     objects, notes = read_objects(sources, kinds, stdin, validate)
     if reschedule:
         objects = [unplaced(obj) for obj in objects]
@@ -161,7 +157,7 @@ def compare(
 
 
 class _Trial:
-    """One run per task (configuration, seed), wherever that happens."""
+    """Function from a task (configuration index, seed) to the outcome of its run, for workers."""
 
     def __init__(self, objects: Sequence[ReadObject], variants: Sequence[Variant], kubelets: PolicySource) -> None:
         self._objects = objects
@@ -202,10 +198,10 @@ def _check(variants: Sequence[Variant], seeds: int) -> None:
 
 
 def unplaced(obj: ReadObject) -> ReadObject:
-    """A pod as if it had not been scheduled yet; static pods are where their files are."""
+    """Return a pod as before scheduling, but static, ended and ending pods and others unchanged."""
     if not isinstance(obj, api.Pod) or not obj.spec.node_name or MIRROR_POD in obj.metadata.annotations:
         return obj
-    if obj.status.phase in ("Succeeded", "Failed") or obj.metadata.deletion_timestamp is not None:
+    if obj.status.phase in api.FINISHED_PHASES or obj.metadata.deletion_timestamp is not None:
         return obj
     return _replace(obj, spec=_replace(obj.spec, node_name=""), status=api.PodStatus())
 
@@ -245,14 +241,14 @@ def _answer(
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """The mean with its interval; of one value, that value."""
+    """Return the mean with its interval, which is empty for a single value."""
     found = estimate(values)
     margin = found.margin or 0.0
     return Interval(*(round(float(value), 6) for value in (found.mean, found.mean - margin, found.mean + margin)))
 
 
 def _telling(deltas: Mapping[str, Interval]) -> list[str]:
-    """Differences whose interval does not contain nothing."""
+    """Return the differences whose interval does not contain 0."""
     return [
         f"{name} {delta.mean:+.3g}"
         for name, delta in deltas.items()

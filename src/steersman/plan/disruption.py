@@ -1,38 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`plan drain`, `plan lose`, `plan taint`: where every pod would go, and what stands in the way.
+"""`plan drain`, `plan lose`, `plan taint`: new nodes of all affected pods, and obstacles.
 
-The nodes of a fork are really drained, deleted or tainted, and the whole simulation runs until nothing changes any more:
-controllers replace pods, budgets hold evictions up, kubelets let pods end, the scheduler places and preempts. The answer is
-the difference between the cluster before and after, with pods matched by their owners (`pod_succession`).
+The nodes of a fork are drained, deleted or tainted, and the full simulation runs to rest, including
+controllers, budgets, kubelets and the scheduler. The answer is the difference of the cluster, with
+pods matched by owner (`simulation.probes.pod_moves`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import msgspec
 
 from steersman import api
-from steersman.api.label_syntax import key_errors, value_errors
-from steersman.embedded.eviction import budgets_of
-from steersman.errors import InputError
-from steersman.plan.answer import OnEnd, Part, PlanAnswer
+from steersman.api import key_errors, value_errors
+from steersman.base import InputError, counted
+from steersman.base.report import Cell, Figures, Section, Table
+from steersman.cluster.controllers import awaited_predecessor
+from steersman.cluster.kubelets import ROUND_SECONDS
+from steersman.cluster.store import budgets_of
+from steersman.plan.answer import OnEnd, Part, PlanAnswer, grouped
 from steersman.plan.measures import Fractions, fractions, heat_maps
 from steersman.plan.node_choice import chosen_nodes
-from steersman.plan.pod_succession import DAEMON_SET, Picture, picture, successors
-from steersman.report import Cell, Figures, Section, Table
-from steersman.sim import Result, Simulation
-from steersman.sim.disruptions import drain_rounds, rejecting_plugins
+from steersman.simulation import (
+    PodPlace,
+    PodSnapshot,
+    Result,
+    Simulation,
+    Trial,
+    match_replacements,
+    pod_snapshot,
+    rejecting_plugins,
+)
 
-HOSTNAME: Final = "kubernetes.io/hostname"
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 VOLUME_PLUGINS: Final = frozenset({"VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits"})
 DEVICE_PLUGINS: Final = frozenset({"DynamicResources"})
 NOBODY: Final = "nobody recreates it: it has no controller"
 NO_OWNER: Final = "its {} {} is not in the input, so nobody recreates it"
 NOT_RECREATED: Final = "its {} {} has not recreated it"
+WAITS_IN_ORDER: Final = "StatefulSet {} creates its pods in order, and waits for {}"
 
 _replace = msgspec.structs.replace
 
@@ -45,37 +53,41 @@ class DisruptionStep(Part, frozen=True):
     rounds: int
     #: Pods that left the node.
     evicted: int
-    #: Pods that wait for a node when it is drained.
+    #: Number of pending pods after its drain.
     pending: int
-    #: The node that took its place; "" if the node could not be emptied.
+    #: The replacement of the node; "" if it could not be emptied.
     replacement: str
+    #: Estimated time to empty the node: grace periods, and budgets that wait for ready pods.
+    minutes: float = 0.0
 
 
 class Disruption(PlanAnswer, frozen=True, kw_only=True):
     """Where pods go when nodes are drained, lost or tainted."""
 
-    #: Nothing is pending, blocked or lost because of the disruption.
+    #: Whether the disruption leaves no pod pending, blocked or lost.
     fits: bool
-    #: The nodes that it is about.
+    #: The disrupted nodes.
     nodes: tuple[str, ...]
-    #: pod → the node of the pod that came for it. The name is the one before the disruption.
+    #: pod (by its name before the disruption) → node of its replacement.
     moved: dict[str, str]
-    #: pod → what the scheduler says about it, or about its successor. Pods that were pending before are left out.
+    #: pod → the scheduler's message about it or its replacement, without pods pending before.
     pending: dict[str, str]
     #: pod that could not be evicted → its disruption budget.
     blocked: dict[str, str]
-    #: pod that had to make room → the pod that it made room for.
+    #: preempted pod → its preemptor.
     preempted: dict[str, str]
-    #: pod that is gone and that nobody recreates → why.
+    #: deleted pod that is not recreated → reason.
     lost: dict[str, str]
-    #: pending pod → "volumes" or "devices", where these hold it back.
+    #: pending pod → "volumes" or "devices", if these prevent its scheduling.
     held_by: dict[str, list[str]]
-    #: pod → the pod that came for it, where it has another name.
+    #: pod → its replacement, if that has another name.
     successors: dict[str, str]
     #: node → rounds of evictions that `kubectl drain` would need.
     rounds: dict[str, int] = {}
-    #: Of a rolling replacement, node after node.
+    #: Steps of a rolling replacement by node.
     steps: tuple[DisruptionStep, ...] = ()
+    #: Estimated time of drains, without the start of new machines.
+    minutes: float = 0.0
     #: Virtual seconds until the cluster came to rest.
     seconds: float = 0.0
     before: Fractions = {}
@@ -91,15 +103,16 @@ class Disruption(PlanAnswer, frozen=True, kw_only=True):
         return f"What happens if {_some(self.nodes)} {'is' if len(self.nodes) == 1 else 'are'} {self.VERB}?"
 
     def sentence(self) -> str:
-        parts = [f"{_count(len(self.moved), 'pod')} would move"]
-        parts += [f"{_count(len(self.preempted), 'pod')} preempted"] if self.preempted else []
+        parts = [f"{counted(len(self.moved), 'pod')} would move"]
+        parts += [f"{counted(len(self.preempted), 'pod')} preempted"] if self.preempted else []
         parts.append(f"{len(self.pending)} pending")
         parts += [f"{len(self.blocked)} blocked by budgets"] if self.blocked else []
         parts += [f"{len(self.lost)} lost"] if self.lost else []
-        return f"{', '.join(parts)}: {'everything fits' if self.fits else 'not everything fits'}"
+        took = f", in about {counted(max(1, round(self.minutes)), 'minute')}" if self.steps else ""
+        return f"{', '.join(parts)}{took}: {'everything fits' if self.fits else 'not everything fits'}"
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row per pod that something happens to."""
+        """Return a row per affected pod."""
         return [
             {"pod": pod, "outcome": outcome, "node": node, "detail": detail}
             for pod, outcome, node, detail in self._outcomes()
@@ -126,21 +139,27 @@ class Disruption(PlanAnswer, frozen=True, kw_only=True):
             "preempted": len(self.preempted),
             "lost": len(self.lost),
         }
-        steps = [(step.node, step.rounds, step.evicted, step.pending, step.replacement) for step in self.steps]
+        if self.minutes:
+            figures["minutes"] = self.minutes
+        steps = [
+            (s.node, s.rounds, s.minutes, s.evicted, s.pending, s.replacement or "not emptied") for s in self.steps
+        ]
         return [
             Figures("At a glance", figures),
-            Table("Steps", ["node", "rounds", "evicted", "pending", "replaced by"], steps),
+            Table("Steps", ["node", "rounds", "minutes", "evicted", "pending", "replaced by"], steps),
             Table("Rounds", ["drained node", "rounds"], [] if steps else list(self.rounds.items())),
             Table("Moved", ["pod", "goes to", "as"], [(p, n, self.successors.get(p)) for p, n in self.moved.items()]),
             Table("Preempted", ["preempted", "by"], list(self.preempted.items())),
             Table("Blocked", ["blocked", "budget"], list(self.blocked.items())),
-            Table("Pending", ["pending", "held by", "why"], [self._pending_row(pod) for pod in self.pending]),
+            Table("Pending", ["pending", "held by", "why"], list(self._pending_rows())),
             Table("Lost", ["lost", "why"], list(self.lost.items())),
             *heat_maps(self.before, self.after),
         ]
 
-    def _pending_row(self, pod: str) -> tuple[str, str | None, str]:
-        return pod, ", ".join(self.held_by.get(pod, ())) or None, self.pending[pod]
+    def _pending_rows(self) -> Iterator[tuple[str, str | None, str]]:
+        for pods, why in grouped(self.pending):
+            held = self.held_by.get(pods.partition(" ")[0], ())
+            yield pods, ", ".join(held) or None, why
 
 
 class Drain(Disruption, frozen=True, kw_only=True):
@@ -168,37 +187,51 @@ class NodeTainting(Disruption, frozen=True, kw_only=True):
 
 
 def drain(
-    simulation: Simulation, nodes: Sequence[str], *, one_by_one: bool = False, on_end: OnEnd | None = None
+    simulation: Simulation,
+    nodes: Sequence[str],
+    *,
+    one_by_one: bool = False,
+    at_a_time: int = 1,
+    keep_going: bool = False,
+    on_end: OnEnd | None = None,
 ) -> Drain:
-    """The disruption if the nodes are drained as `kubectl drain` does, all of them at once.
+    """Return the disruption if the nodes are drained as with `kubectl drain`, all at once.
 
-    `nodes` are names, label selectors and `pool/NAME`. With `one_by_one` it is a rolling replacement: a node is drained, goes,
-    and a new one like it comes, before the next; it ends at a node that cannot be emptied. `on_end` gets the
-    simulation at its end. Raises `InputError`.
+    `nodes` are names, label selectors and `pool/NAME`. `one_by_one` simulates a rolling
+    replacement: each node is drained and replaced by an equal one before the next, or `at_a_time`
+    nodes at once. It ends at a node that cannot be emptied; with `keep_going` that node is
+    uncordoned instead. `on_end` gets the final simulation. Raises `InputError`.
     """
     with simulation.fork() as trial:
         trial.run()
         names, before = chosen_nodes(trial, nodes), trial.result()
-        seen = picture(trial)
-        if one_by_one:
-            steps, result = _replaced_one_by_one(trial, names)
+        seen = pod_snapshot(trial)
+        if one_by_one or at_a_time > 1:
+            steps, result = _replaced_in_waves(trial, names, at_a_time, keep_going)
         else:
             for name in names:
                 trial.drain(name)
             steps, result = [], trial.run()
-        rounds = {name: _rounds(trial, name) for name in names if drain_rounds(trial, name)}
+        rounds = {name: _rounds(trial, name) for name in names if trial.drain_rounds(name)}
         fields = _difference(trial, seen, before, result, on_end)
         blocked = _blocked(trial, names)
         fits = fields.pop("fits") and not blocked and not any(not step.replacement for step in steps)
+        if steps and len(steps) < len(names):
+            left = counted(len(names) - len(steps), "node")
+            fields["notes"] = (
+                f"{left} after the one that could not be emptied: --keep-going goes on",
+                *fields["notes"],
+            )
+        fields["minutes"] = _wave_minutes([step.minutes for step in steps], at_a_time) or max(_minutes(trial, names))
         return Drain(nodes=tuple(names), fits=fits, blocked=blocked, rounds=rounds, steps=tuple(steps), **fields)
 
 
 def lose(simulation: Simulation, nodes: Sequence[str], *, on_end: OnEnd | None = None) -> Loss:
-    """The disruption if the nodes are gone, all of them at once. `nodes` and `on_end` as for `drain`."""
+    """Return the disruption if all nodes are deleted. `nodes` and `on_end` as for `drain`."""
     with simulation.fork() as trial:
         trial.run()
         names, before = chosen_nodes(trial, nodes), trial.result()
-        seen = picture(trial)
+        seen = pod_snapshot(trial)
         trial.delete(*(f"node/{name}" for name in names))
         result = trial.run()
         return Loss(nodes=tuple(names), blocked={}, **_difference(trial, seen, before, result, on_end))
@@ -207,10 +240,10 @@ def lose(simulation: Simulation, nodes: Sequence[str], *, on_end: OnEnd | None =
 def taint(
     simulation: Simulation, nodes: Sequence[str], taints: Sequence[str], *, on_end: OnEnd | None = None
 ) -> NodeTainting:
-    """The disruption if the nodes get the taints, `key=value:Effect` or `key:Effect`. `nodes` and `on_end` as for `drain`.
+    """Return the disruption if the nodes get the taints, `key=value:Effect` or `key:Effect`.
 
-    Pods that do not tolerate a NoExecute taint are evicted, after as long as they tolerate it; budgets are not asked, as in a
-    cluster. Other effects move nobody by themselves.
+    Pods that do not tolerate a NoExecute taint are evicted after their toleration time, regardless
+    of budgets; other effects evict no pods. `nodes` and `on_end` as for `drain`.
     """
     added = [parse_taint(text) for text in taints]
     if not added:
@@ -218,7 +251,7 @@ def taint(
     with simulation.fork() as trial:
         trial.run()
         names, before = chosen_nodes(trial, nodes), trial.result()
-        seen = picture(trial)
+        seen = pod_snapshot(trial)
         for name in names:
             present = trial.cluster.get(api.Node, name).spec.taints
             kept = [known for known in present if (known.key, known.effect) not in {(t.key, t.effect) for t in added}]
@@ -228,7 +261,7 @@ def taint(
 
 
 def parse_taint(text: str) -> api.Taint:
-    """`key=value:Effect`, as kubectl writes it. Raises `InputError`."""
+    """Parse `key=value:Effect` as kubectl does. Raises `InputError`."""
     pair, _, effect = text.rpartition(":")
     key, _, value = pair.partition("=")
     if effect not in EFFECTS or key_errors(key) or value_errors(value):
@@ -239,29 +272,53 @@ def parse_taint(text: str) -> api.Taint:
 # -- rolling replacement -----------------------------------------------------------------------------------------------
 
 
-def _replaced_one_by_one(trial: Simulation, names: Iterable[str]) -> tuple[list[DisruptionStep], Result]:
+def _replaced_in_waves(
+    trial: Trial, names: Sequence[str], size: int, keep_going: bool
+) -> tuple[list[DisruptionStep], Result]:
+    """Drain and replace `size` nodes at a time; stop on failure unless `keep_going`."""
     steps, result = list[DisruptionStep](), trial.result()
-    for name in names:
-        trial.drain(name)
+    for start in range(0, len(names), size):
+        wave = names[start : start + size]
+        for name in wave:
+            trial.drain(name)
+        trial.run()
+        replacements: dict[str, str] = {}
+        while empty := [name for name in wave if name not in replacements and not trial.drain_rounds(name)[-1].refused]:
+            replacements |= {name: _replace_node(trial, name) for name in empty}
+            trial.run()  # budgets may allow more with the room of the new nodes
+        for name in wave if keep_going else ():
+            if name not in replacements:
+                trial.uncordon(name)
         result = trial.run()
-        rounds = drain_rounds(trial, name)
-        evicted, is_empty = sum(len(each.evicted) for each in rounds), not rounds[-1].refused
-        replacement = _replace_node(trial, name) if is_empty else ""
-        if is_empty:
-            result = trial.run()
-        steps.append(DisruptionStep(name, _rounds(trial, name), evicted, len(result.pending), replacement))
-        if not is_empty:
+        steps += (_step(trial, name, len(result.pending), replacements.get(name, "")) for name in wave)
+        if len(replacements) < len(wave) and not keep_going:
             break
     return steps, result
 
 
-def _replace_node(trial: Simulation, name: str) -> str:
-    """The node goes, and one that is like it comes."""
+def _step(trial: Trial, name: str, pending: int, replacement: str) -> DisruptionStep:
+    evicted = sum(len(each.evicted) for each in trial.drain_rounds(name))
+    return DisruptionStep(name, _rounds(trial, name), evicted, pending, replacement, *_minutes(trial, [name]))
+
+
+def _minutes(trial: Trial, names: Iterable[str]) -> list[float]:
+    """Return the duration of each node's drain."""
+    rounds = [len(trial.drain_rounds(name)) for name in names]
+    return [round(max(0, count - 1) * ROUND_SECONDS / 60, 1) for count in rounds]
+
+
+def _wave_minutes(minutes: Sequence[float], size: int) -> float:
+    """Return the total duration of consecutive waves of `size` nodes."""
+    return round(sum(max(minutes[start : start + size]) for start in range(0, len(minutes), size)), 1)
+
+
+def _replace_node(trial: Trial, name: str) -> str:
+    """Replace the node by an equal one, and return its name."""
     node = trial.cluster.get(api.Node, name)
     new = f"{name}-new"
     labels = {**node.metadata.labels}
-    if labels.get(HOSTNAME) == name:
-        labels[HOSTNAME] = new
+    if labels.get(api.HOSTNAME_LABEL) == name:
+        labels[api.HOSTNAME_LABEL] = new
     metadata = api.ObjectMeta(name=new, labels=labels, annotations=node.metadata.annotations)
     taints = tuple(known for known in node.spec.taints if not known.key.startswith("node.kubernetes.io/"))
     spec = _replace(node.spec, unschedulable=False, taints=taints)
@@ -275,24 +332,26 @@ def _replace_node(trial: Simulation, name: str) -> str:
 
 
 def _difference(
-    trial: Simulation, seen: Picture, before: Result, result: Result, on_end: OnEnd | None
+    trial: Trial, seen: PodSnapshot, before: Result, result: Result, on_end: OnEnd | None
 ) -> dict[str, Any]:
-    """The fields that all disruptions share: the cluster now beside how it was."""
-    now = picture(trial)
-    follows = successors(seen, now)
+    """Return the common fields of disruptions: the differences of the cluster since `before`."""
+    now = pod_snapshot(trial)
+    follows = match_replacements(seen, now)
     nodes = trial.cluster.objects(api.Node)
     moved = {pod: now[new].node for pod, new in follows.items() if now[new].node in nodes}
     origin = {new: pod for pod, new in follows.items()}
     waiting = {key: place for key, place in result.pending.items() if key not in before.pending}
     named = {origin.get(key, key): key for key in waiting if key in now and not now[key].node}
     lost = dict(_lost(trial, seen, now, follows))
+    ordered = {pod: why for pod in lost if (why := _waits_in_order(trial, pod, seen[pod]))}
+    lost = {pod: why for pod, why in lost.items() if pod not in ordered}
     preempted = {one.pod: one.preemptor for one in result.preempted if one not in before.preempted}
     if on_end is not None:
         on_end(trial)
     return {
-        "fits": not named and not lost,
+        "fits": not (named or lost or ordered),
         "moved": moved,
-        "pending": {pod: waiting[key].message for pod, key in named.items()},
+        "pending": {pod: waiting[key].message for pod, key in named.items()} | ordered,
         "preempted": preempted,
         "lost": {pod: why for pod, why in lost.items() if pod not in preempted},
         "held_by": {pod: held for pod, key in named.items() if (held := _held_by(trial, key))},
@@ -304,12 +363,12 @@ def _difference(
     }
 
 
-def _lost(trial: Simulation, seen: Picture, now: Picture, follows: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _lost(trial: Trial, seen: PodSnapshot, now: PodSnapshot, follows: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     nodes = trial.cluster.objects(api.Node)
     owners = {obj.metadata.uid for kind in trial.cluster.kinds for obj in trial.cluster.objects(kind).values()}
     for key, pod in seen.items():
         is_there = key in now and now[key].uid == pod.uid and (not pod.node or now[key].node in nodes)
-        if is_there or key in follows or pod.owner_kind == DAEMON_SET:
+        if is_there or key in follows or pod.owner_kind == api.DaemonSet.KIND:
             continue
         if not pod.owner:
             yield key, NOBODY
@@ -318,17 +377,26 @@ def _lost(trial: Simulation, seen: Picture, now: Picture, follows: Mapping[str, 
             yield key, why.format(pod.owner_kind, pod.owner_name)
 
 
-def _held_by(trial: Simulation, pod: str) -> list[str]:
+def _waits_in_order(trial: Trial, key: str, pod: PodPlace) -> str:
+    """Return the reason if a pod of an ordered StatefulSet waits for a predecessor, or ""."""
+    owner = trial.cluster.find(api.StatefulSet, f"{key.partition('/')[0]}/{pod.owner_name}")
+    if pod.owner_kind != api.StatefulSet.KIND or owner is None or owner.metadata.uid != pod.owner:
+        return ""
+    predecessor = awaited_predecessor(trial.cluster, owner, key)
+    return WAITS_IN_ORDER.format(api.key(owner), predecessor) if predecessor else ""
+
+
+def _held_by(trial: Trial, pod: str) -> list[str]:
     plugins = rejecting_plugins(trial, pod)
     held = {"volumes": VOLUME_PLUGINS, "devices": DEVICE_PLUGINS}
     return [what for what, those in held.items() if plugins & those]
 
 
-def _blocked(trial: Simulation, names: Iterable[str]) -> dict[str, str]:
-    """Pods that the last round of a drain could not evict, with their budgets."""
+def _blocked(trial: Trial, names: Iterable[str]) -> dict[str, str]:
+    """Return the pods that the last round of a drain could not evict, with their budgets."""
     blocked: dict[str, str] = {}
     for name in names:
-        rounds = drain_rounds(trial, name)
+        rounds = trial.drain_rounds(name)
         for pod, message in (rounds[-1].refused if rounds else {}).items():
             found = trial.cluster.find(api.Pod, pod)
             budgets = [] if found is None else [api.key(budget) for budget in budgets_of(trial.cluster, found)]
@@ -336,26 +404,22 @@ def _blocked(trial: Simulation, names: Iterable[str]) -> dict[str, str]:
     return blocked
 
 
-def _rounds(trial: Simulation, node: str) -> int:
-    """Rounds in which something was evicted or refused; those that only wait for pods to end are none."""
-    return sum(bool(each.evicted or each.refused) for each in drain_rounds(trial, node))
+def _rounds(trial: Trial, node: str) -> int:
+    """Return the number of rounds with evictions or refusals, without mere waiting."""
+    return sum(bool(each.evicted or each.refused) for each in trial.drain_rounds(node))
 
 
-def _notes(before: Result, result: Result, seen: Picture, now: Picture) -> Iterator[str]:
+def _notes(before: Result, result: Result, seen: PodSnapshot, now: PodSnapshot) -> Iterator[str]:
     if result.stopped:
         yield result.stopped
     pending = len(before.pending)
     if pending:
-        yield f"{_count(pending, 'pod')} of the cluster {'was' if pending == 1 else 'were'} pending before"
-    kinds = Counter(pod.owner_kind for key, pod in seen.items() if key not in now)
-    if kinds[DAEMON_SET]:
-        yield f"{_count(kinds[DAEMON_SET], 'pod')} of DaemonSets {'goes' if kinds[DAEMON_SET] == 1 else 'go'} with the node"
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+        yield f"{counted(pending, 'pod')} of the cluster {'was' if pending == 1 else 'were'} pending before"
+    daemons = sum(pod.owner_kind == api.DaemonSet.KIND for key, pod in seen.items() if key not in now)
+    if daemons:
+        yield f"{counted(daemons, 'pod')} of DaemonSets {'goes' if daemons == 1 else 'go'} with the node"
 
 
 def _some(names: Sequence[str], most: int = 3) -> str:
     more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {_count(more, 'more node')}" if more > 0 else "")
+    return ", ".join(names[:most]) + (f" and {counted(more, 'more node')}" if more > 0 else "")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objects of a cluster, read once: for questions that load them several times, each time a little different.
+"""Objects of a cluster, read once for questions that load variants of them several times.
 
-Every simulation that is loaded imports the files with plugins anew, and with them the kinds that these declare. So objects of
-such kinds stay documents, which any simulation can read.
+Every loaded simulation imports the plugin files again, with the kinds that they declare. Objects of
+such kinds therefore stay documents, which any simulation can read.
 """
 
 from __future__ import annotations
@@ -11,19 +11,16 @@ from collections.abc import Collection, Iterable
 from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 
 from steersman import api
-from steersman.api import codec
-from steersman.api.field_check import Validation
-from steersman.sim.notes import PASSED_OVER
-from steersman.sim.sources import Source, gather
-from steersman.sim.workloads import counted
+from steersman.api import Validation, codec
+from steersman.simulation import PASSED_OVER, Source, counted, gather
 
 BUILT_IN: Final = frozenset(api.KINDS.values())
 ReadObject: TypeAlias = api.Object | dict[str, Any]
-"""An object, or of a kind that a plugin declares, its document."""
+"""An object, or the document of an object whose kind a plugin declares."""
 
 
 class ReadObjects(NamedTuple):
-    """Objects in the order in which they are stored, and what the reader should know about the input."""
+    """Objects in storage order, and notes about the input."""
 
     objects: list[ReadObject]
     notes: tuple[str, ...]
@@ -35,8 +32,8 @@ def read_objects(
     stdin: BinaryIO | None = None,
     validate: Validation = "warn",
 ) -> ReadObjects:
-    """The objects of files and of whatever else `Simulation.load` takes; `kinds` are those that the schedulers know. Raises
-    `InputError`."""
+    """Return the objects of sources as for `Simulation.load`; `kinds` are those known to the
+    schedulers. Raises `InputError`."""
     gathered = gather(list(sources), stdin, kinds, validate)
     skipped = (PASSED_OVER.format(counted(gathered.skipped)),) if gathered.skipped else ()
     objects: list[ReadObject] = [

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A finished simulation in a few numbers, to be compared with others: what was placed, how tightly, how soon, at what price;
-and how full each node is, for the heat maps of reports.
+"""Measures of a finished simulation for comparisons: placements, packing, waiting times, cost; and
+requested shares per node, for the heat maps of reports.
 
 Waiting times and fragmentation are the last values of `result.series`, which has their definitions.
 """
@@ -14,15 +14,12 @@ from typing import Final, TypeAlias
 import msgspec
 
 from steersman import api
-from steersman.controllers.controller import controller_of
-from steersman.ingest.handlers import FINISHED_PHASES
-from steersman.plan.pod_succession import DAEMON_SET
-from steersman.report import HeatMap
-from steersman.sim import Result, Simulation, Usage
-from steersman.sim.node_costs import price_of
+from steersman.base.report import HeatMap
+from steersman.cluster.controllers import controller_of
+from steersman.simulation import Result, Simulation, Usage, is_daemon, price_of
 
 Fractions: TypeAlias = dict[str, dict[str, float]]
-"""resource → node → what is requested of it, from 0 to 1."""
+"""resource → node → requested share, from 0 to 1."""
 SHOWN: Final = ("cpu", "memory", "pods")
 
 
@@ -35,16 +32,16 @@ class Measures(msgspec.Struct, frozen=True, rename="camel"):
     preempted: int
     #: Nodes in use.
     nodes_used: int
-    #: What is requested of the nodes in use, from 0 to 1.
+    #: Requested share of the nodes in use, from 0 to 1.
     packing_cpu: float
     packing_memory: float
-    #: Of what all nodes offer, the share that is free where none of the waiting pods fits, from 0 to 1; 0 if none waits.
+    #: Share of allocatable that is free where no pending pod fits, 0 to 1; 0 without pending pods.
     fragmentation_cpu: float
     fragmentation_memory: float
-    #: How long pods waited for their node, in virtual seconds: half of them no longer, and 99 %.
+    #: Percentiles 50 and 99 of the pods' waiting times in virtual seconds.
     wait_p50: float
     wait_p99: float
-    #: Of the nodes in use, per hour.
+    #: Cost of the nodes in use per hour.
     cost: float
 
 
@@ -54,7 +51,7 @@ Places = Mapping[tuple[str, str], int]
 
 def measure(simulation: Simulation, result: Result) -> Measures:
     nodes, pods = simulation.cluster.objects(api.Node), _present(simulation)
-    used = {pod.spec.node_name for pod in pods if pod.spec.node_name in nodes and not _is_daemon(pod)}
+    used = {pod.spec.node_name for pod in pods if pod.spec.node_name in nodes and not is_daemon(pod)}
     usages = result.utilisation.nodes
     series = result.series
     return Measures(
@@ -73,7 +70,7 @@ def measure(simulation: Simulation, result: Result) -> Measures:
 
 
 def places(simulation: Simulation) -> Places:
-    """Where pods are, told so that runs in which controllers gave them other names can be compared."""
+    """Return the pods' places by controller, which are comparable between runs unlike pod names."""
     found: Counter[tuple[str, str]] = Counter()
     for pod in _present(simulation):
         owner = controller_of(pod)
@@ -82,22 +79,17 @@ def places(simulation: Simulation) -> Places:
 
 
 def moved_between(one: Places, other: Places) -> int:
-    """How many pods of the second are on another node than in the first."""
+    """Return the number of pods of the second on another node than in the first."""
     return sum(max(0, count - one.get(place, 0)) for place, count in other.items() if place[1])
 
 
 def _present(simulation: Simulation) -> list[api.Pod]:
     pods = simulation.cluster.objects(api.Pod).values()
-    return [pod for pod in pods if pod.status.phase not in FINISHED_PHASES]
-
-
-def _is_daemon(pod: api.Pod) -> bool:
-    owner = controller_of(pod)
-    return owner is not None and owner.kind == DAEMON_SET
+    return [pod for pod in pods if pod.status.phase not in api.FINISHED_PHASES]
 
 
 def _last(values: Sequence[float]) -> float:
-    """The value at the end of the run; 0 where nothing was measured."""
+    """Return the value at the end of the run; 0 without values."""
     return round(values[-1], 6) if values else 0.0
 
 
@@ -111,7 +103,7 @@ def _packing(resource: str, nodes: Iterable[Mapping[str, Usage]]) -> float:
 
 
 def fractions(result: Result) -> Fractions:
-    """The share of each node that is requested, by resource."""
+    """Return the requested share of each node, by resource."""
     nodes = result.utilisation.nodes
     return {
         name: {node: round(usages[name].fraction, 4) for node, usages in nodes.items() if name in usages}
@@ -121,5 +113,5 @@ def fractions(result: Result) -> Fractions:
 
 
 def heat_maps(before: Fractions, after: Fractions) -> Iterator[HeatMap]:
-    """The heat maps of a report, a map per resource."""
+    """Return a heat map per resource."""
     return (HeatMap(f"{name} requested", before[name], after.get(name, {})) for name in before)

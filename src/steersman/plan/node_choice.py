@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which nodes a question is about: names, and label selectors such as `topology.kubernetes.io/zone=a`."""
+"""Selection of nodes by name, or by label selectors such as `topology.kubernetes.io/zone=a`."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ from difflib import SequenceMatcher, get_close_matches
 from typing import Final
 
 from steersman import api
-from steersman.api.selector_text import label_selector
-from steersman.api.selectors import Operator, Requirement, Selector
-from steersman.errors import InputError
-from steersman.sim import Simulation
-from steersman.sim.node_costs import pool_of
+from steersman.api import Operator, Requirement, Selector, label_selector
+from steersman.base import InputError, counted
+from steersman.simulation import Simulation, pool_of
 
 POOL: Final = "pool/"
-MOST_NAMED: Final = 8
-"""A hint names so many values or keys; the rest is counted."""
+MAX_NAMED: Final = 8
+"""Maximum number of values or keys named in a hint."""
 _MARKS: Final = ("=", "!", "<", ">", " in ", " notin ", ",")
 
 
 def chosen_nodes(simulation: Simulation, wanted: Iterable[str]) -> list[str]:
-    """The names of the nodes, in the order of `wanted`, each of which is a name, a label selector, or `pool/NAME`.
+    """Return the nodes in the order of `wanted`: names, label selectors, or `pool/NAME`.
 
-    Raises `InputError` for a name that no node has, and for a selector that selects none.
+    Raises `InputError` for an unknown name, and for a selector that selects no nodes.
     """
     nodes = simulation.cluster.objects(api.Node)
     found = list(dict.fromkeys(name for text in wanted for name in _selected(nodes.values(), text)))
@@ -47,14 +45,14 @@ def _selected(nodes: Collection[api.Node], text: str) -> list[str]:
         name = text.removeprefix("node/")
         selected = [name] if name in names else []
         close = get_close_matches(name, names, 1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {len(names)} nodes"
+        hint = f"did you mean {close[0]}?" if close else f"the cluster has {counted(len(names), 'node')}"
     if not selected:
         raise InputError("selects no node", value=text, hint=hint)
     return selected
 
 
 def _labels_there_are(nodes: Collection[api.Node], selector: Selector) -> str:
-    """A hint for a selector that selects no node: what nodes have instead, by the first condition that none of them meets."""
+    """Return a hint for a selector without nodes: values or keys for its first unmet condition."""
     labels = [node.metadata.labels for node in nodes]
     for requirement in selector.requirements or ():
         if not any(map(requirement.matches, labels)):
@@ -81,8 +79,8 @@ def _keys_there_are(wanted: str, keys: Sequence[str]) -> str:
 
 
 def _closest(text: str, known: Sequence[str]) -> str:
-    """The one of `known` that `text` begins or ends, as `a` does `zone-a`, else the one spelled most alike; "" for none and
-    for several that are equally close."""
+    """Return the one of `known` that starts or ends with `text` (`a` in `zone-a`), else the most
+    similar one; "" for none or a tie."""
     around = [name for name in known if text and (name.endswith(text) or name.startswith(text))]
     if len(around) == 1:
         return around[0]
@@ -92,5 +90,5 @@ def _closest(text: str, known: Sequence[str]) -> str:
 
 
 def _named(texts: Sequence[str]) -> str:
-    more = len(texts) - MOST_NAMED
-    return ", ".join(texts[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(texts) - MAX_NAMED
+    return ", ".join(texts[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search of `plan nodes`: numbers of new nodes by pool with which nothing stays pending, as cheap as it finds them.
+"""The search of `plan nodes`: finds cheap counts of new nodes by pool that leave nothing pending.
 
     start ─► repair: nodes for what is pending ─► shrink: fewer of each pool ─► swap: some of one pool for some of another
+          ─► cheaper mixes: all that have enough of every resource, the cheapest first, while trials are left
 
-Every step asks a trial (`sim.node_trials`), which has the scheduler place all pods. The search ends after so many trials, not
-after so much time, so that the answer is the same on every machine; a time limit may cut it, and then says so.
+Every step runs a trial (`simulation.probes.node_trials`), in which the scheduler places all pods.
+The search is limited by trials, to be the same on every machine, and optionally by time.
 """
 
 from __future__ import annotations
@@ -12,25 +13,28 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
 
-from steersman.plan.packing import NodeKind, Packing, greedy_counts
+from steersman.plan.packing import NodeKind, Packing, ValueRow, dimension_rows, greedy_counts
 
 Counts = dict[str, int]
 """New nodes by pool."""
 
-MOST_REPAIRS = 40
-MOST_FUTILE = 3
-"""So often may more nodes not help the pods of a class before it is given up."""
+MAX_REPAIRS = 40
+MAX_FUTILE = 3
+"""Number of unsuccessful additions of nodes after which a class is given up."""
 LARGEST_SWAP = 8
-"""So many nodes of a pool are swapped at once, at most."""
-LEAST_REPLACED = 0.8
-"""A swap must bring so much of what it takes away, of every resource, to be tried."""
+"""Maximum number of nodes of a pool that are swapped at once."""
+MAX_MIXES = 50_000
+"""Above this number of mixes, cheaper mixes are not tried."""
+MIN_REPLACED = 0.8
+"""Minimum share of every removed resource that a swap must add to be tried."""
 
 
 class PoolSizeSearch:
-    """One search over the numbers of nodes of a packing's pools.
+    """A search over the node counts of a packing's pools.
 
-    `pending` tells, for numbers of nodes, how many pods of each class have no room; with a number of pods it may stop there.
+    `pending` returns the unplaced pods by class for node counts; it may stop at a number of pods.
     """
 
     def __init__(
@@ -39,6 +43,7 @@ class PoolSizeSearch:
         pending: Callable[[Counts, int | None], Mapping[int, int]],
         most_trials: int,
         is_late: Callable[[], bool] = lambda: False,
+        least_cost: float = 0.0,
     ) -> None:
         self._packing = packing
         self._pending = pending
@@ -46,17 +51,19 @@ class PoolSizeSearch:
         self._is_late = is_late
         self._prices = {kind.pool: kind.price for kind in packing.kinds if kind.most is None}
         self._fitting: dict[tuple[tuple[str, int], ...], bool] = {}
+        #: Minimum cost of tried counts.
+        self.least_cost = least_cost
         self.trials = 0
         #: Whether the time limit ended the search.
         self.is_cut = False
-        #: class → pods for which no number of nodes within the limits has room: so many may stay pending.
+        #: class → number of pods that may stay pending, as no counts within the limits help them.
         self.given_up: dict[int, int] = {}
 
     def cost(self, counts: Counts) -> float:
         return math.fsum(self._prices[pool] * count for pool, count in counts.items())
 
     def best_of(self, starts: Iterable[Counts]) -> Counts:
-        """The cheapest numbers of nodes that were found from any of the starts. The first one says what may be given up."""
+        """Return the cheapest counts found from the starts; only the first may give up pods."""
         found: list[Counts] = []
         for start in starts:
             tolerated = dict(self.given_up)
@@ -67,17 +74,17 @@ class PoolSizeSearch:
             found.append(self.shrink(repaired))
             if self._is_over():
                 break
-        return self.swap(min(found, key=self.cost))
+        return self.try_cheaper_mixes(self.swap(min(found, key=self.cost)))
 
     # -- repair ------------------------------------------------------------------------------------------------------
 
     def repair(self, counts: Counts) -> Counts:
-        """More nodes until nothing is pending, but for classes that are given up."""
+        """Add nodes until nothing is pending, except given up classes."""
         counts = self._packing.clamped(counts)
         before: dict[int, int] = {}
         futile: Counter[int] = Counter()
         since: dict[int, Counts] = {}
-        for _ in range(MOST_REPAIRS):
+        for _ in range(MAX_REPAIRS):
             pending = self._missing(counts)
             if not pending:
                 break
@@ -86,7 +93,7 @@ class PoolSizeSearch:
                     futile[number] = 0
                     since[number] = counts
                 futile[number] += 1
-            hopeless = {number: pods for number, pods in pending.items() if futile[number] > MOST_FUTILE}
+            hopeless = {number: pods for number, pods in pending.items() if futile[number] > MAX_FUTILE}
             added = {} if hopeless else greedy_counts(self._packing, pending, counts)
             if not added:
                 self._give_up(hopeless or pending)
@@ -96,7 +103,7 @@ class PoolSizeSearch:
         return counts
 
     def excess(self, pending: Mapping[int, int]) -> dict[int, int]:
-        """Pods that are pending though they should not be, by class."""
+        """Return the pending pods beyond those given up, by class."""
         return {number: pods for number, pods in pending.items() if pods > self.given_up.get(number, 0)}
 
     def _missing(self, counts: Counts) -> dict[int, int]:
@@ -110,7 +117,7 @@ class PoolSizeSearch:
     # -- shrink ------------------------------------------------------------------------------------------------------
 
     def shrink(self, counts: Counts, pools: Iterable[str] | None = None) -> Counts:
-        """Fewer nodes of one pool after the other, the dearest first, as long as everything fits."""
+        """Remove nodes pool by pool, most expensive first, while everything fits."""
         for pool in sorted(pools or counts, key=lambda name: (-self._prices[name], name)):
             step = 1
             while not self._is_over():
@@ -137,7 +144,7 @@ class PoolSizeSearch:
     # -- swap --------------------------------------------------------------------------------------------------------
 
     def swap(self, counts: Counts) -> Counts:
-        """Some nodes of a pool for cheaper ones of another, as long as everything fits and there is something to gain."""
+        """Replace nodes by cheaper ones of other pools, while everything fits and cost falls."""
         is_better = True
         while is_better and not self._is_over():
             is_better = False
@@ -151,7 +158,7 @@ class PoolSizeSearch:
         return counts
 
     def _swaps(self, counts: Counts) -> Iterator[tuple[tuple[str, int], tuple[str, int]]]:
-        """Nodes to take and nodes to give, the most promising first: those that bring back most of what goes."""
+        """Yield (removed, added) nodes, by the share of removed resources that is added."""
         kinds = {kind.pool: kind for kind in self._packing.kinds if kind.most is None}
         found: list[tuple[float, float, tuple[str, int], tuple[str, int]]] = []
         for taken, old in kinds.items():
@@ -161,11 +168,55 @@ class PoolSizeSearch:
                 for number in range(1, min(counts[taken], LARGEST_SWAP) + 1):
                     others = math.ceil(number * old.price / new.price - 1e-9) - 1 if new.price else LARGEST_SWAP
                     replaced = _replaced(old, number, new, others) if 0 < others <= LARGEST_SWAP else 0.0
-                    if replaced >= LEAST_REPLACED:
+                    if replaced >= MIN_REPLACED:
                         saving = number * old.price - others * new.price
                         found.append((-min(replaced, 1.0), -saving, (taken, number), (given, others)))
         for _, _, taken_nodes, given_nodes in sorted(found):
             yield taken_nodes, given_nodes
+
+    # -- cheaper mixes -----------------------------------------------------------------------------------------------
+
+    def try_cheaper_mixes(self, counts: Counts) -> Counts:
+        """Return the cheapest fitting counts among all cheaper ones, else the given ones.
+
+        If there are more than `MAX_MIXES`, none is tried.
+        """
+        failed: list[Counts] = []
+        for mix in self._cheaper_mixes(counts):
+            if self._is_over():
+                break
+            if any(all(mix[pool] <= tried[pool] for pool in mix) for tried in failed):
+                continue
+            if self._fits(mix):
+                return mix
+            failed.append(mix)
+        return counts
+
+    def _cheaper_mixes(self, counts: Counts) -> list[Counts]:
+        """Return counts from `least_cost` to the given ones' cost with enough of every resource."""
+        limit, pools = self.cost(counts) - 1e-9, [pool for pool in counts if self._prices[pool] > 0]
+        ranges = [range(int(limit / self._prices[pool]) + 1) for pool in pools]
+        if self.given_up or math.prod(map(len, ranges)) > MAX_MIXES:
+            return []
+        needed = [self._needed(row) for row in dimension_rows(self._packing)]
+        mixes = (dict(zip(pools, numbers, strict=True)) for numbers in product(*ranges))
+        cheaper = [mix for mix in mixes if self.least_cost - 1e-9 <= self.cost(mix) <= limit]
+        enough = [
+            {**counts, **mix}
+            for mix in cheaper
+            if all(sum(values[pool] * count for pool, count in mix.items()) >= demand for values, demand in needed)
+        ]
+        return sorted(enough, key=lambda mix: (self.cost(mix), sorted(mix.items())))
+
+    def _needed(self, row: ValueRow) -> tuple[dict[str, float], float]:
+        """Return a new node's maximum value by pool, and the demand that new nodes must cover."""
+        values, demand = dict.fromkeys(self._prices, 0.0), row.demand
+        for kind, value in zip(self._packing.kinds, row.node_values, strict=True):
+            if kind.most is None:
+                values[kind.pool] = max(values[kind.pool], value)
+            else:
+                demand -= value * kind.most
+        return values, demand
 
     def _is_over(self) -> bool:
         if self._is_late():
@@ -174,21 +225,21 @@ class PoolSizeSearch:
 
 
 def _replaced(old: NodeKind, number: int, new: NodeKind, others: int) -> float:
-    """The least share, over what the old nodes have, that the new ones bring of it."""
+    """Return the minimum share of the old nodes' amounts that the new ones have."""
     pairs = [(number * had, others * has) for had, has in zip(old.capacity, new.capacity, strict=True) if had > 1]
     return min((brings / takes for takes, brings in pairs), default=0.0)
 
 
 def scaled_up(counts: Mapping[str, float], share: float) -> Counts:
-    """Whole nodes for fractions of nodes, and a share more."""
+    """Round fractions of nodes up after adding a share."""
     return {pool: math.ceil(count * (1 + share) - 1e-6) for pool, count in counts.items()}
 
 
 def rounded_down(counts: Mapping[str, float]) -> Counts:
-    """Whole nodes for fractions of nodes; the rest is for `repair`."""
+    """Round fractions of nodes, mostly down; `repair` adds the rest."""
     return {pool: int(count + 0.25) for pool, count in counts.items()}
 
 
 def sum_of(counts: Counts, others: Mapping[str, int]) -> Counts:
-    """The sum of both numbers of nodes, pool by pool."""
+    """Return the sum of both counts by pool."""
     return {pool: counts.get(pool, 0) + others.get(pool, 0) for pool in {**counts, **others}}

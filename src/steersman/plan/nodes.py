@@ -1,34 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`plan nodes`: how many nodes of which pool to add, and which can go, so that everything fits at the least cost.
+"""`plan nodes`: nodes to add by pool, and to remove, so that everything fits at the least cost.
 
-The plan is found by a search and shown by the exact scheduler to leave nothing pending (`node_planning`). Beside its cost
-stands a lower bound that an integer program proves (`pattern_bound`): no plan can cost less. The gap between the two says how
-much a better plan could save at most.
+The plan is found by a search and verified by the scheduler to leave nothing pending
+(`node_planning`). An integer program proves a lower bound of the cost of all plans
+(`pattern_bound`). The gap between both is the most that a better plan could save.
 """
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final
 
+import msgspec
+
 from steersman import api
-from steersman.errors import InputError
-from steersman.plan.answer import OnEnd, Part, PlanAnswer
+from steersman.base import InputError, SteersmanError, counted
+from steersman.base.report import BarChart, Cell, Figures, Section, Table
+from steersman.plan import pattern_bound
+from steersman.plan.answer import OnEnd, Part, PlanAnswer, grouped
 from steersman.plan.measures import Fractions, fractions, heat_maps
-from steersman.plan.node_planning import NodePlan, NodePlanning
+from steersman.plan.node_planning import INTERRUPTED, NodePlan, NodePlanning
 from steersman.plan.pattern_bound import NO_SOLVER
-from steersman.report import BarChart, Cell, Figures, Section, Table
-from steersman.sim import Simulation
-from steersman.sim.node_costs import pool_of, price_of
-from steersman.sim.node_pools import NodePools, PoolsSource, load_pools
+from steersman.plan.time_limit import TimeLimit
+from steersman.simulation import NodePools, PoolsSource, Simulation, load_pools, pool_of, price_of
 
 TRIALS: Final = 100
-"""Placements of all pods that the search tries, unless told otherwise: half a minute for 3,000 pods."""
+"""Default number of trials, each a placement of all pods: half a minute for 3,000 pods."""
 INFEASIBLE: Final = "proven: within the limits of the pools no numbers of nodes have room for all pods"
-CUT: Final = "the time limit ended the search: another run may find a cheaper plan"
+NOT_IN_TIME: Final = "no time is left to search for a plan; give more time, or fewer pods or nodes"
+ABOVE_MAX: Final = "pool {}: {} above its max stay; {}"
 LOST: Final = "{} would be preempted, and nobody makes it anew"
+
+
+class NoPlanInTime(SteersmanError):
+    """Raised when no time is left before the search begins."""
 
 
 class PoolPlan(Part, frozen=True):
@@ -38,22 +44,22 @@ class PoolPlan(Part, frozen=True):
     existing: int
     add: int
     remove: int
-    #: Nodes of the pool if the plan is carried out.
+    #: Nodes of the pool after the plan.
     nodes: int
     price_per_hour: float
-    #: Of all these nodes, per hour.
+    #: Cost of all these nodes per hour.
     cost: float
 
 
 class SearchEffort(Part, frozen=True):
     """The effort to find the plan and to prove the bound."""
 
-    #: Placements of all pods by the scheduler's cycles, and full simulations.
+    #: Numbers of trials (placements of all pods), and of full simulations.
     trials: int
     simulations: int
     #: Whether the time limit ended the search.
     is_cut: bool
-    #: Patterns of pods on a node that the integer program was given, in so many rounds.
+    #: Numbers of patterns of the integer program, and of rounds that added them.
     patterns: int
     rounds: int
 
@@ -65,28 +71,28 @@ class NodesAnswer(PlanAnswer, frozen=True, kw_only=True):
 
     #: pool → nodes to add.
     add: dict[str, int]
-    #: Names of nodes that can go.
+    #: Names of removable nodes.
     remove: list[str]
-    #: Per hour, of the nodes that the plan decides about: new ones, and existing ones that could go and stay.
+    #: Cost per hour of new nodes and of removable nodes that stay.
     cost: float
     #: No plan costs less; null without the solver.
     lower_bound: float | None
     #: (cost − lowerBound) / cost; null without a bound.
     gap: float | None
-    #: Per hour, of all nodes of the cluster: as it is, and with the plan carried out.
+    #: Cost per hour of all nodes of the cluster, before and after the plan.
     cost_before: float
     cost_after: float
     pools: list[PoolPlan]
-    #: pod → why it stays pending although it fits on some node.
+    #: pod that fits on some node → reason why it stays pending.
     pending: dict[str, str]
-    #: pod → why it fits on no node, even alone: no plan helps it.
+    #: pod that fits on no node even alone, so that no plan helps → reason.
     unplaceable: dict[str, str]
-    #: Pods that would be preempted, and that nobody makes anew.
+    #: Pods that would be preempted and not recreated.
     lost: list[str]
-    #: Proven: the limits of the pools do not allow a plan for all pods.
+    #: Whether the limits of the pools provably allow no plan for all pods.
     is_infeasible: bool = False
     search: SearchEffort
-    #: resource → node → what is requested of it, 0 to 1: now, and with the plan.
+    #: resource → node → requested share, 0 to 1: now, and with the plan.
     before: Fractions = {}
     after: Fractions = {}
 
@@ -95,10 +101,15 @@ class NodesAnswer(PlanAnswer, frozen=True, kw_only=True):
         """Whether nothing stays pending."""
         return not (self.pending or self.unplaceable or self.lost)
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C ended the search."""
+        return INTERRUPTED in self.notes
+
     def sentence(self) -> str:
         steps = [f"add {_listed(self.add)}"] if self.add else []
         if self.remove:
-            steps.append(f"remove {len(self.remove)} {_nodes(len(self.remove))}")
+            steps.append(f"remove {counted(len(self.remove), 'node')}")
         text = f"{' and '.join(steps) or 'add nothing'}: {self.cost:g} per hour"
         if self.gap is not None:
             text += f", and no plan costs less than {self.lower_bound:g} (gap {self.gap:.1%})"
@@ -106,19 +117,8 @@ class NodesAnswer(PlanAnswer, frozen=True, kw_only=True):
         return f"{text}; {left} pod{'s' * (left != 1)} stay{'s' * (left == 1)} pending" if left else text
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row per pool."""
-        return [
-            {
-                "pool": pool.pool,
-                "existing": pool.existing,
-                "add": pool.add,
-                "remove": pool.remove,
-                "nodes": pool.nodes,
-                "pricePerHour": pool.price_per_hour,
-                "cost": pool.cost,
-            }
-            for pool in self.pools
-        ]
+        """Return a row per pool."""
+        return [msgspec.to_builtins(pool) for pool in self.pools]
 
     def question(self) -> str:
         return "How many nodes of which pool, so that everything fits at the least cost?"
@@ -133,9 +133,9 @@ class NodesAnswer(PlanAnswer, frozen=True, kw_only=True):
         if self.remove:
             sections.append(Table("Nodes that can go", ["node"], [(name,) for name in self.remove]))
         if self.unplaceable:
-            sections.append(Table("Pods that fit on no node", ["fits nowhere", "why"], list(self.unplaceable.items())))
+            sections.append(Table("Pods that fit on no node", ["fits nowhere", "why"], grouped(self.unplaceable)))
         if self.pending:
-            sections.append(Table("Pods that stay pending", ["pending", "why"], list(self.pending.items())))
+            sections.append(Table("Pods that stay pending", ["pending", "why"], grouped(self.pending)))
         return [*sections, *heat_maps(self.before or self.after, self.after if self.before else {})]
 
     def _figures(self) -> dict[str, Cell]:
@@ -156,34 +156,34 @@ def nodes(
     time_limit: float | None = None,
     on_end: OnEnd | None = None,
     on_nodes: Callable[[list[api.Node]], object] | None = None,
+    on_progress: Callable[[float, float | None], object] = lambda share, cost: None,
 ) -> NodesAnswer:
-    """How many nodes of the pools to add to the cluster of the simulation, which stays as it is, so that all its pods fit.
+    """Return the nodes to add to the simulated cluster, which is not changed, so that its pods fit.
 
-    `pools` are a file or a document of kind NodePools. With `remove`, existing nodes of the pools may go too, if all pods on
-    them would be made anew. The search ends after so many `trials`, or after `time_limit` seconds, which makes the answer
-    depend on the machine. `on_end` gets the simulation with the plan carried out, `on_nodes` the new
-    nodes. Raises `InputError`.
+    `pools` is a file or a document of kind NodePools. `remove` allows removing existing nodes of
+    the pools whose pods would all be recreated. After a first verified plan, the search ends after
+    `trials` trials, after `time_limit` seconds (then machine-dependent), or on Ctrl-C, with the
+    best plan so far. `on_end` gets the simulation with the plan, `on_nodes` the new nodes,
+    `on_progress` the used share of trials and the best cost. Raises `InputError`; `NoPlanInTime`
+    without time.
     """
     if trials < 1:
         raise InputError("is no number of trials", field="trials", value=trials, hint="use a whole number from 1 on")
-    deadline = None if time_limit is None else time.monotonic() + time_limit
+    limit = TimeLimit(time_limit)
+    if limit.is_over():
+        raise NoPlanInTime(NOT_IN_TIME)
     loaded = load_pools(pools)
-    planning = NodePlanning(
-        simulation,
-        loaded,
-        removes=remove,
-        most_trials=trials,
-        is_late=lambda: deadline is not None and time.monotonic() > deadline,
-    )
-    found = planning.plan()
+    found = NodePlanning(
+        simulation, loaded, removes=remove, most_trials=trials, limit=limit, on_progress=on_progress
+    ).plan()
     if on_end is not None:
         on_end(found.run.simulation)
     if on_nodes is not None:
         on_nodes(found.new_nodes)
-    return _answer(simulation, loaded, found)
+    return _answer(simulation, loaded, found, remove)
 
 
-def _answer(simulation: Simulation, pools: NodePools, found: NodePlan) -> NodesAnswer:
+def _answer(simulation: Simulation, pools: NodePools, found: NodePlan, removes: bool) -> NodesAnswer:
     before = simulation.cluster.objects(api.Node).values()
     gone = set(found.removed)
     after = [*(node for node in before if node.metadata.name not in gone), *found.new_nodes]
@@ -202,20 +202,23 @@ def _answer(simulation: Simulation, pools: NodePools, found: NodePlan) -> NodesA
         unplaceable=found.unplaceable,
         lost=found.run.lost,
         is_infeasible=found.is_infeasible,
-        search=SearchEffort(found.trials, found.full_runs, found.is_cut, bound.patterns, bound.rounds),
+        search=SearchEffort(found.trials, found.full_runs, bool(found.cut_by), bound.patterns, bound.rounds),
         before=fractions(simulation.result()),
         after=fractions(found.run.result),
-        notes=tuple(_notes(found)),
+        notes=tuple(_notes(found, removes)),
     )
 
 
-def _notes(found: NodePlan) -> Iterable[str]:
-    if found.bound.lower is None:
+def _notes(found: NodePlan, removes: bool) -> Iterable[str]:
+    if not pattern_bound.is_available():
         yield NO_SOLVER
     if found.is_infeasible:
         yield INFEASIBLE
-    if found.is_cut:
-        yield CUT
+    if found.cut_by:
+        yield found.cut_by
+    for pool, count in found.above_max.items():
+        why = "pods on them have no other place" if removes else "--remove lets them go"
+        yield ABOVE_MAX.format(pool, counted(count, "node"), why)
     if found.run.stopped:
         yield found.run.stopped
     yield from (LOST.format(pod) for pod in found.run.lost)
@@ -245,7 +248,7 @@ def _pool_plans(
 
 
 def _cost(nodes: Iterable[api.Node], pools: NodePools) -> float:
-    """By the price that a node names, or else by that of its pool."""
+    """Return the cost by the nodes' own prices, or else those of their pools."""
     prices: Mapping[str, float] = {pool.name: pool.price_per_hour for pool in pools}
     return round(sum(price_of(node) or prices.get(pool_of(node), 0.0) for node in nodes), 6)
 
@@ -256,7 +259,3 @@ def _gap(cost: float, lower: float) -> float:
 
 def _listed(add: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {pool}" for pool, count in add.items())
-
-
-def _nodes(count: int) -> str:
-    return "node" if count == 1 else "nodes"

@@ -1,60 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a simulation to the packing problem of `packing`: which pods are alike, what they need, and where each may run.
+"""Model of a simulation as a packing problem (`packing`): pod classes, amounts, allowed nodes.
 
-Every constraint is one that the scheduler's own filters hold pods to in the end, so that no placement is ruled out:
+Every constraint is enforced by the scheduler's filters too, so that no valid placement is excluded:
 
-* resources and the number of pods of a node (NodeResourcesFit), with daemon pods charged to every new node;
-* labels, taints and names (NodeAffinity, TaintToleration, NodeUnschedulable, NodeName), asked of the filters themselves;
-* a host port, once on a node (NodePorts); pods that keep apart from their like by hostname, one on a node (InterPodAffinity).
+* resources and pod count (NodeResourcesFit), with daemon pods charged to every new node;
+* labels, taints, names (NodeAffinity, TaintToleration, NodeUnschedulable, NodeName), by filters;
+* host ports (NodePorts), and pods with anti-affinity to their like by hostname (InterPodAffinity).
 
-Spreading, other affinities, volumes, devices and plugins of others are left out: they can only make a plan dearer.
+Spreading, other affinities, volumes, devices and foreign plugins are ignored: they only add cost.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Final
+from functools import cache
+from typing import Final, TypeAlias
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from steersman import api
-from steersman.framework.node_info import NodeInfo
-from steersman.framework.pod_info import PodInfo, PodTemplate
+from steersman.framework import NodeInfo, PodInfo, PodTemplate
 from steersman.plan.packing import FixedRoom, NodeKind, Packing, PodClass, PoolRange, SpotLimit
-from steersman.plugins.inter_pod_affinity.plugin import InterPodAffinity
-from steersman.plugins.node_ports import NodePorts
-from steersman.plugins.node_resources.fit import NodeResourcesFit
-from steersman.plugins.taint_toleration import TaintToleration
-from steersman.sim.node_costs import pool_of, price_of
-from steersman.sim.node_pools import HOSTNAME_LABEL, NodePool, NodePools
-from steersman.sim.node_probe import NodeProbe, filters_by
-from steersman.state.plain_node import PlainNodeInfo
+from steersman.scheduler.plugins import InterPodAffinity, NodePorts, NodeResourcesFit, TaintToleration
+from steersman.scheduler.state import PlainNodeInfo
+from steersman.simulation import NodePool, NodePools, NodeProbe, filters_by, pool_of, price_of
 
 PASSING_TAINTS: Final = "node.kubernetes.io/"
-"""Taints that controllers set and take away while a simulation runs; they are no reason against a node for ever."""
+"""Prefix of taints that controllers add and remove during a simulation."""
 
+_UNLIMITED: Final = 1_000_000
+"""The number of pods that fit if no dimension limits them."""
+IntArray: TypeAlias = npt.NDArray[np.int64]
 Dimension = Hashable
-"""A resource, or what there can be one of on a node: a host port, a term of anti-affinity."""
+"""A resource, or an item of which a node can have one: a host port, an anti-affinity term."""
 TemplateKey = tuple[PodTemplate, str, str]
-"""Template, namespace, and the node that a pod is pinned to, if any."""
+"""Template, namespace, and the node to which a pod is pinned, or ""."""
 
 
 class PackingModel(msgspec.Struct, frozen=True):
-    """The packing, the class that each template of pods belongs to, and templates that fit nowhere even alone."""
+    """The packing, the class of each pod template, and templates that fit nowhere even alone."""
 
     packing: Packing
     probe: NodeProbe
     classes: dict[TemplateKey, int]
-    #: Templates whose pods fit nowhere, even alone, and why.
+    #: Template whose pods fit nowhere even alone → reason.
     unplaceable: dict[TemplateKey, str]
 
     def class_of(self, pod: api.Pod) -> int | None:
-        """The class of a pod, which may have another name than the pods of the model; None for one like none of them."""
+        """Return the class of a pod by its template, or None."""
         return self.classes.get(template_key(self.probe.info(pod)))
 
     def why_nowhere(self, pod: api.Pod) -> str | None:
-        """Why such a pod fits on no node, even alone; None if it does."""
+        """Return the reason if such a pod fits on no node even alone, or None."""
         return self.unplaceable.get(template_key(self.probe.info(pod)))
 
 
@@ -63,29 +63,48 @@ class StandingNode(msgspec.Struct, frozen=True):
 
     node: api.Node
     pods: tuple[api.Pod, ...]
-    #: It may go: its other pods would have to find another place.
+    #: Whether it may be removed, so that its other pods need another place.
     is_removable: bool = False
 
 
 class _Template(msgspec.Struct):
-    """Pods that nothing but their names tells apart, and what was found out about them."""
+    """Pods that differ only in their names; the fields are valid for every model of a probe."""
 
     info: PodInfo
-    count: int
     amounts: Mapping[Dimension, int]
-    #: By empty node of the probe: why such pods can never run there.
+    #: Empty node of the probe → reasons against such pods.
     refusals: dict[str, tuple[str, ...]]
+    #: Node labels and fields used by the pods' selectors.
+    label_keys: tuple[str, ...]
+    #: Node group → whether its labels and taints suit the pods.
+    suits: dict[Hashable, bool] = msgspec.field(default_factory=dict)
 
 
-def packing_model(
-    probe: NodeProbe, pools: NodePools, pods: Iterable[api.Pod], nodes: Sequence[StandingNode] = ()
-) -> PackingModel:
-    """The packing of `pods`, which need a place, on new nodes and on what is free on `nodes`."""
-    return _Modelling(probe, pools, nodes).model(_templates(probe, pods))
+class PackingModels:
+    """Factory of packing models from a probe, with a cache of pod templates."""
+
+    def __init__(self, probe: NodeProbe, pools: NodePools) -> None:
+        self._probe = probe
+        self._pools = pools
+        self._templates: dict[TemplateKey, _Template] = {}
+
+    def model(self, pods: Iterable[api.Pod], nodes: Sequence[StandingNode] = ()) -> PackingModel:
+        """Return the packing of `pods` on new nodes and the free room of `nodes`."""
+        counts = Counter(self._known_template(self._probe.info(pod)) for pod in pods)
+        templates = [self._templates[key] for key in counts]
+        return _Modelling(self._probe, self._pools, nodes).model(templates, counts)
+
+    def _known_template(self, info: PodInfo) -> TemplateKey:
+        key = template_key(info)
+        if key not in self._templates:
+            refusals = {name: self._probe.refusals(info, node) for name, node in self._probe.empty_nodes.items()}
+            keys = tuple(sorted(_label_keys(info.spec)))
+            self._templates[key] = _Template(info, _amounts(self._probe, info), refusals, keys)
+        return key
 
 
 class _Modelling:
-    """One model in the making."""
+    """Construction of one model."""
 
     def __init__(self, probe: NodeProbe, pools: NodePools, nodes: Sequence[StandingNode]) -> None:
         self._probe = probe
@@ -93,11 +112,15 @@ class _Modelling:
         self._kept = [standing for standing in nodes if not standing.is_removable]
         self._removable = [standing for standing in nodes if standing.is_removable]
         self._infos = {standing.node.metadata.name: self._standing(standing) for standing in nodes}
+        #: Label keys → groups of nodes with equal labels and taints.
+        self._groups: dict[tuple[str, ...], dict[Hashable, list[str]]] = {}
+        #: (label keys, groups) → names of the nodes of all these groups.
+        self._members: dict[Hashable, frozenset[str]] = {}
 
-    def model(self, templates: Sequence[_Template]) -> PackingModel:
+    def model(self, templates: Sequence[_Template], counts: Mapping[TemplateKey, int]) -> PackingModel:
         dimensions = sorted({dimension for template in templates for dimension in template.amounts}, key=str)
         suits = [self._standing_that_suit(template) for template in templates]
-        classes, class_of, unplaceable = self._classes(templates, suits, dimensions)
+        classes, class_of, unplaceable = self._classes(templates, counts, suits, dimensions)
         allowed = self._allowed(classes)
         packing = Packing(
             dimensions=tuple(map(str, dimensions)),
@@ -112,9 +135,13 @@ class _Modelling:
     # -- classes -----------------------------------------------------------------------------------------------------
 
     def _classes(
-        self, templates: Sequence[_Template], suits: Sequence[frozenset[str]], dimensions: Sequence[Dimension]
+        self,
+        templates: Sequence[_Template],
+        counts: Mapping[TemplateKey, int],
+        suits: Sequence[frozenset[str]],
+        dimensions: Sequence[Dimension],
     ) -> tuple[list[_Class], dict[TemplateKey, int], dict[TemplateKey, str]]:
-        """Classes in an order that does not depend on that of the pods, the class of each template, templates without one."""
+        """Return sorted classes, the class of each template, and unplaceable templates."""
         merged: dict[_Places, list[_Template]] = defaultdict(list)
         unplaceable: dict[TemplateKey, str] = {}
         for template, standing in zip(templates, suits, strict=True):
@@ -125,77 +152,83 @@ class _Modelling:
             else:
                 merged[amounts, empty, standing].append(template)
         classes, class_of = list[_Class](), dict[TemplateKey, int]()
-        for amounts, empty, standing in sorted(merged, key=lambda key: (key[0], sorted(key[1]), sorted(key[2]))):
-            alike = merged[amounts, empty, standing]
-            class_of.update((template_key(template.info), len(classes)) for template in alike)
-            count = sum(template.count for template in alike)
+        in_order = cache(sorted)
+        for amounts, empty, standing in sorted(merged, key=lambda key: (key[0], in_order(key[1]), in_order(key[2]))):
+            keys = [template_key(template.info) for template in merged[amounts, empty, standing]]
+            class_of.update((key, len(classes)) for key in keys)
+            count = sum(counts[key] for key in keys)
             classes.append(_Class(PodClass(amounts, count), empty, standing))
         return classes, class_of, unplaceable
 
     def _standing_that_suit(self, template: _Template) -> frozenset[str]:
-        """The existing nodes whose labels and taints suit the pods; room is another matter."""
-        answers: dict[Hashable, bool] = {}
-        suiting = set[str]()
-        keys = sorted(_label_keys(template.info.spec))
-        for name, info in self._infos.items():
-            node = info.node
-            group = (
-                tuple(node.metadata.labels.get(key) for key in keys),
-                name if NAME_FIELD in keys or template.info.spec.node_name else "",
-                node.spec.taints,
-                node.spec.unschedulable,
-            )
-            if group not in answers:
-                without = [NodeResourcesFit.name, NodePorts.name]
-                if any(taint.key.startswith(PASSING_TAINTS) for taint in node.spec.taints):
-                    without.append(TaintToleration.name)
-                answers[group] = not self._probe.refusals(template.info, info, without)
-            if answers[group]:
-                suiting.add(name)
-        return frozenset(suiting)
+        """Return the existing nodes whose labels and taints suit the pods, regardless of room."""
+        groups = self._node_groups(template.label_keys)
+        suiting = tuple(group for group, names in groups.items() if self._suits(template, group, self._infos[names[0]]))
+        members = (template.label_keys, suiting)
+        if members not in self._members:
+            self._members[members] = frozenset(name for group in suiting for name in groups[group])
+        return self._members[members]
+
+    def _node_groups(self, keys: tuple[str, ...]) -> dict[Hashable, list[str]]:
+        """Return the existing nodes, grouped by taints and the labels and name with these keys."""
+        if keys not in self._groups:
+            groups = self._groups[keys] = defaultdict(list)
+            for name, info in self._infos.items():
+                labels, spec = info.node.metadata.labels, info.node.spec
+                seen_name = name if NAME_FIELD in keys else ""
+                groups[tuple(map(labels.get, keys)), seen_name, spec.taints, spec.unschedulable].append(name)
+        return self._groups[keys]
+
+    def _suits(self, template: _Template, group: Hashable, node: NodeInfo) -> bool:
+        if group not in template.suits:
+            without = [NodeResourcesFit.name, NodePorts.name]
+            if any(taint.key.startswith(PASSING_TAINTS) for taint in node.node.spec.taints):
+                without.append(TaintToleration.name)
+            template.suits[group] = not self._probe.refusals(template.info, node, without)
+        return template.suits[group]
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
     def _allowed(self, classes: Sequence[_Class]) -> dict[str, frozenset[int]]:
-        """By node, existing or of the probe: the classes that may run there."""
-        allowed: dict[str, set[int]] = defaultdict(set)
+        """Return the allowed classes by existing or probe node."""
+        numbers: dict[frozenset[str], set[int]] = defaultdict(set)
         for index, found in enumerate(classes):
-            for name in (*found.empty, *found.standing):
-                allowed[name].add(index)
-        return {name: frozenset(numbers) for name, numbers in allowed.items()}
+            for places in (found.empty, found.standing):
+                numbers[places].add(index)
+        found_in: dict[str, list[frozenset[str]]] = defaultdict(list)
+        for places in numbers:
+            for name in places:
+                found_in[name].append(places)
+        union = cache(lambda sets: frozenset[int]().union(*(numbers[places] for places in sets)))
+        return {name: union(tuple(sets)) for name, sets in found_in.items()}
 
     def _new_kinds(self, allowed: Mapping[str, frozenset[int]], dimensions: Sequence[Dimension]) -> Iterable[NodeKind]:
-        kinds: dict[NodeKind, None] = {}
-        for name, info in self._probe.empty_nodes.items():
-            pool = self._pools[pool_of(info.node)]
-            kind = NodeKind(
-                pool=pool.name,
-                price=pool.price_per_hour,
-                capacity=tuple(_free(info, dimension) for dimension in dimensions),
-                classes=allowed.get(name, frozenset()),
-                cpu=info.allocatable("cpu"),
-                is_spot=pool.spot,
-            )
-            kinds[kind] = None
-        return kinds
+        empty = self._probe.empty_nodes.items()
+        return dict.fromkeys(self._kind(info, allowed.get(name), dimensions) for name, info in empty)
 
     def _removable_kinds(
         self, allowed: Mapping[str, frozenset[int]], dimensions: Sequence[Dimension]
     ) -> Iterable[NodeKind]:
-        counts: dict[NodeKind, int] = defaultdict(int)
-        for standing in self._removable:
-            name = standing.node.metadata.name
-            pool = self._pools[pool_of(standing.node)]
-            kind = NodeKind(
-                pool=pool.name,
-                price=price_of(standing.node) or pool.price_per_hour,
-                capacity=self._free(name, dimensions),
-                classes=allowed.get(name, frozenset()),
-                cpu=self._infos[name].allocatable("cpu"),
-                is_spot=pool.spot,
-            )
-            counts[kind] += 1
+        names = [standing.node.metadata.name for standing in self._removable]
+        counts = Counter(
+            self._kind(self._infos[name], allowed.get(name), dimensions, price_of(self._infos[name].node))
+            for name in names
+        )
         return [msgspec.structs.replace(kind, most=count) for kind, count in counts.items()]
+
+    def _kind(
+        self, info: NodeInfo, classes: frozenset[int] | None, dimensions: Sequence[Dimension], price: float = 0.0
+    ) -> NodeKind:
+        """Return the kind of a node with these classes; the default price is its pool's."""
+        pool = self._pools[pool_of(info.node)]
+        return NodeKind(
+            pool=pool.name,
+            price=price or pool.price_per_hour,
+            capacity=tuple(_free(info, dimension) for dimension in dimensions),
+            classes=classes or frozenset(),
+            cpu=info.allocatable("cpu"),
+            is_spot=pool.spot,
+        )
 
     def _rooms(
         self, classes: Sequence[_Class], allowed: Mapping[str, frozenset[int]], dimensions: Sequence[Dimension]
@@ -206,16 +239,16 @@ class _Modelling:
             if allowed.get(name):
                 groups[allowed[name]].append(self._free(name, dimensions))
         for numbers, rooms in groups.items():
+            free = np.array(rooms)
             most = {
-                number: min(sum(_most(room, amounts) for room in rooms), classes[number].pod_class.count)
+                number: min(_most_of_all(free, classes[number].pod_class.amounts), classes[number].pod_class.count)
                 for number in sorted(numbers)
-                for amounts in (classes[number].pod_class.amounts,)
             }
             total = tuple(sum(amounts) for amounts in zip(*rooms, strict=True))
             yield FixedRoom(total, {number: count for number, count in most.items() if count})
 
     def _range(self, pool: NodePool) -> PoolRange:
-        """For new nodes and those that may go: what the pool may have besides the nodes that stay."""
+        """Return the pool's range for new and removable nodes, given the nodes that stay."""
         kept = sum(pool_of(standing.node) == pool.name for standing in self._kept)
         most = None if pool.max is None else max(0, pool.max - kept)
         return PoolRange(max(0, pool.min - kept), most)
@@ -251,7 +284,7 @@ class _Class(msgspec.Struct, frozen=True):
 
 
 class OnePerNode(msgspec.Struct, frozen=True):
-    """A dimension of which there can be one on a node: a host port, or a pod that keeps apart from its like."""
+    """A dimension with capacity 1 per node: a host port, or an anti-affinity term."""
 
     what: Hashable
 
@@ -262,20 +295,8 @@ class OnePerNode(msgspec.Struct, frozen=True):
 NAME_FIELD: Final = "metadata.name"
 
 
-def _templates(probe: NodeProbe, pods: Iterable[api.Pod]) -> list[_Template]:
-    found: dict[TemplateKey, _Template] = {}
-    for pod in pods:
-        info = probe.info(pod)
-        key = template_key(info)
-        if key not in found:
-            refusals = {name: probe.refusals(info, node) for name, node in probe.empty_nodes.items()}
-            found[key] = _Template(info, 0, _amounts(probe, info), refusals)
-        found[key].count += 1
-    return list(found.values())
-
-
 def template_key(pod: PodInfo) -> TemplateKey:
-    """Equal for pods that are placed alike."""
+    """Return a key that is equal for pods with equal scheduling constraints."""
     return pod.template, pod.namespace, pod.pinned_to
 
 
@@ -287,7 +308,7 @@ def _amounts(probe: NodeProbe, pod: PodInfo) -> Mapping[Dimension, int]:
         amounts.update({OnePerNode(port): 1 for port in pod.shape.host_ports})
     if profile is not None and filters_by(profile, InterPodAffinity.name):
         for term in pod.shape.required_anti_affinity:
-            if term.topology_key == HOSTNAME_LABEL and term.matches(pod, {}):
+            if term.topology_key == api.HOSTNAME_LABEL and term.matches(pod, {}):
                 amounts[OnePerNode(term)] = 1
     return amounts
 
@@ -296,8 +317,8 @@ def _free(info: NodeInfo, dimension: Dimension) -> int:
     if isinstance(dimension, OnePerNode):
         if isinstance(dimension.what, tuple):
             return 0 if dimension.what in info.used_ports else 1
-        # Pods keep apart only on nodes that have the label.
-        return 1 if HOSTNAME_LABEL in info.labels else info.allowed_pods
+        # Anti-affinity only applies to nodes with the label.
+        return 1 if api.HOSTNAME_LABEL in info.labels else info.allowed_pods
     if dimension == "pods":
         return max(0, info.allowed_pods - info.pod_count)
     resource = str(dimension)
@@ -305,12 +326,21 @@ def _free(info: NodeInfo, dimension: Dimension) -> int:
 
 
 def _most(room: Sequence[int], amounts: Sequence[int]) -> int:
-    """How many pods with these amounts the room has a place for; a million where nothing limits them."""
-    return min((free // amount for free, amount in zip(room, amounts, strict=True) if amount), default=1_000_000)
+    """Return the number of pods with these amounts that fit; `_UNLIMITED` without a limit."""
+    return min((free // amount for free, amount in zip(room, amounts, strict=True) if amount), default=_UNLIMITED)
+
+
+def _most_of_all(rooms: IntArray, amounts: Sequence[int]) -> int:
+    """Return the sum of `_most` over the rows of `rooms`."""
+    wanted = np.array(amounts)
+    limiting = wanted > 0
+    if not limiting.any():
+        return _UNLIMITED * len(rooms)
+    return int((rooms[:, limiting] // wanted[limiting]).min(axis=1).sum())
 
 
 def _label_keys(spec: api.PodSpec) -> set[str]:
-    """The labels and fields of nodes that the pod's selectors look at."""
+    """Return the node labels and fields used by the pod's selectors."""
     keys = set(spec.node_selector)
     node_affinity = spec.affinity.node_affinity if spec.affinity is not None else None
     required = node_affinity.required_during_scheduling_ignored_during_execution if node_affinity is not None else None
@@ -320,7 +350,7 @@ def _label_keys(spec: api.PodSpec) -> set[str]:
 
 
 def _why_nowhere(template: _Template) -> str:
-    """The reasons of the empty nodes, each once, with the number of pools' nodes that give it."""
+    """Return the reasons of the empty nodes with their counts."""
     counts: dict[str, int] = defaultdict(int)
     for reasons in template.refusals.values():
         for reason in reasons:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two programs of `pattern_bound`, in HiGHS: the master program over patterns, and the knapsack of a kind of node.
+"""The HiGHS programs of `pattern_bound`: the master program, and the knapsack of a kind of node.
 
-Rows of the master program, whose duals the bound is made of:
+Rows of the master program, whose duals determine the bound:
 
-    class       pods of the class that have a place, on patterns, on fixed room or nowhere (at a penalty)  ≥ its pods
+    class       pods of the class on patterns, on fixed room or unplaced (at a penalty)  ≥ its pods
     pool        nodes of the pool, within its limits
-    kind        nodes of a kind of which there are only so many
-    spot        CPU of spot nodes − share × CPU of all nodes  ≤ what the nodes that stay allow
-    room        amounts on fixed room  ≤ what there is
+    kind        nodes of a kind with a maximum number
+    spot        CPU of spot nodes − share × CPU of all nodes  ≤ the margin of remaining nodes
+    room        amounts on fixed room  ≤ its capacity
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ import msgspec
 import numpy as np
 
 from steersman.plan.packing import NodeKind, Packing
+from steersman.plan.time_limit import TimeLimit
 
 SMALLEST_GAIN: Final = 1e-7
-"""A pattern that is worth no more than this beyond its node's cost is none to look at."""
+"""Patterns with a smaller gain beyond their node's cost are ignored."""
 PENALTY: Final = 10.0
-"""A pod without a place costs so many times as much as the dearest node."""
+"""Cost of an unplaced pod, as a multiple of the most expensive node."""
 
 KNAPSACK_OPTIONS: Final[Mapping[str, float | bool]] = {
     "mip_rel_gap": 0.0,
@@ -36,7 +37,7 @@ KNAPSACK_OPTIONS: Final[Mapping[str, float | bool]] = {
     "mip_heuristic_run_rins": False,
     "mip_heuristic_run_root_reduced_cost": False,
 }
-"""To the optimum, without the machinery for large programs: a third of the time for a few dozen classes."""
+"""Solve to optimality without heuristics for large programs, in a third of the time."""
 
 
 class PackingPattern(msgspec.Struct, frozen=True):
@@ -47,31 +48,38 @@ class PackingPattern(msgspec.Struct, frozen=True):
 
 
 class Duals(msgspec.Struct, frozen=True):
-    """Prices that the solution of the master program implies."""
+    """Dual prices of the master program's solution."""
 
     objective: float
-    #: By class: what one more pod would cost.
+    #: Cost of one more pod by class.
     pods: list[float]
-    #: By kind of node: its price, with what limits of pools, kinds and spot nodes add and take away.
+    #: Price of a node by kind, adjusted by the limits of pools, kinds and spot nodes.
     node_costs: list[float]
-    #: What the limits of pools, kinds and spot nodes, and fixed room contribute to the bound.
+    #: Contribution of the limits of pools, kinds and spot nodes to the bound.
     limits_part: float
     #: Duals of the rows of each fixed room, by room and dimension.
     rooms: list[list[float]]
-    #: By class: how many of its pods have no place.
+    #: Number of unplaced pods by class.
     unplaced: list[float]
 
 
 def quiet_solver() -> highspy.Highs:
-    """A solver that prints nothing and gives the same answer again: one thread, one seed."""
+    """Return a silent, deterministic solver: one thread, fixed seed."""
     solver: highspy.Highs = highspy.Highs()  # type: ignore[no-untyped-call]
     for option, value in (("output_flag", False), ("threads", 1), ("random_seed", 0)):
         solver.setOptionValue(option, value)
     return solver
 
 
+def run_solver(solver: highspy.Highs, limit: TimeLimit) -> None:
+    """Solve the program in the remaining time; the solver counts the time of all its runs."""
+    if limit.is_set:
+        solver.setOptionValue("time_limit", solver.getRunTime() + limit.remaining())
+    solver.run()
+
+
 class Knapsack:
-    """Which pattern of a kind of node is worth most: an integer program with a row per dimension."""
+    """Integer program for the most valuable pattern of a kind of node, with a row per dimension."""
 
     def __init__(self, packing: Packing, index: int) -> None:
         self._index = index
@@ -92,8 +100,8 @@ class Knapsack:
                 solver.addRow(-highspy.kHighsInf, 1.0, len(positions), np.array(positions), np.array(shares))
         solver.changeObjectiveSense(highspy.ObjSense.kMaximize)
 
-    def best(self, prices: Sequence[float], cost: float) -> tuple[float, PackingPattern | None]:
-        """The most that any pattern is worth, and the best pattern if it is worth more than the node costs."""
+    def best(self, prices: Sequence[float], cost: float, limit: TimeLimit) -> tuple[float, PackingPattern | None]:
+        """Return the maximum value of a pattern, and the best one if it exceeds the node's cost."""
         if not self._classes:
             return 0.0, None
         count = len(self._classes)
@@ -101,18 +109,18 @@ class Knapsack:
         if worth.max() <= 0:
             return 0.0, None
         self._solver.changeColsCost(count, np.arange(count), worth)
-        self._solver.run()
+        run_solver(self._solver, limit)
         info = self._solver.getInfo()
-        limit = max(info.mip_dual_bound, info.objective_function_value)
+        most = max(info.mip_dual_bound, info.objective_function_value)
         if info.objective_function_value <= cost + SMALLEST_GAIN:
-            return limit, None
+            return most, None
         numbers = [round(value) for value in self._solver.getSolution().col_value]
         pods = tuple((number, times) for number, times in zip(self._classes, numbers, strict=True) if times)
-        return limit, PackingPattern(self._index, pods)
+        return most, PackingPattern(self._index, pods)
 
 
 class Master:
-    """The program that chooses how often each pattern is used; patterns are added as they are found."""
+    """The program that chooses the number of uses of each pattern; patterns are added over time."""
 
     def __init__(self, packing: Packing) -> None:
         self._packing = packing
@@ -150,9 +158,9 @@ class Master:
         self._column(kind.price, highspy.kHighsInf, {**entries, **self._limit_entries(pattern.kind, kind)})
         self._patterns.append(pattern)
 
-    def solve(self) -> Duals:
-        """Fractions of patterns, and the prices that they imply."""
-        self._solver.run()
+    def solve(self, limit: TimeLimit) -> Duals:
+        """Return the dual prices of the optimum; they prove nothing after the time limit."""
+        run_solver(self._solver, limit)
         solution, packing = self._solver.getSolution(), self._packing
         dual = solution.row_dual
         limits = [*self._pool_rows.values(), *self._kind_rows.values()]
@@ -170,18 +178,18 @@ class Master:
             unplaced=list(solution.col_value[: len(packing.classes)]),
         )
 
-    def pool_counts(self) -> dict[str, float]:
-        """New nodes by pool in the latest solution, in fractions."""
+    def pool_counts(self, *, is_new: bool) -> dict[str, float]:
+        """Return fractions of new, or staying removable, nodes by pool in the latest solution."""
         counts: dict[str, float] = {}
         values = self._solver.getSolution().col_value[self._first_pattern :]
         for pattern, value in zip(self._patterns, values, strict=False):
             kind = self._packing.kinds[pattern.kind]
-            if kind.most is None and value > SMALLEST_GAIN:
+            if (kind.most is None) is is_new and value > SMALLEST_GAIN:
                 counts[kind.pool] = counts.get(kind.pool, 0.0) + value
         return counts
 
     def _limit_entries(self, index: int, kind: NodeKind) -> Mapping[int, float]:
-        """In which rows a node of the kind counts, and how much, whatever stands on it."""
+        """Return the coefficients of a node of the kind in the rows of limits."""
         entries = {self._pool_rows[kind.pool]: 1.0}
         if index in self._kind_rows:
             entries[self._kind_rows[index]] = 1.0
@@ -206,7 +214,7 @@ class Master:
 
 
 def room_part(packing: Packing, duals: Duals, scale: float) -> float:
-    """The contribution of fixed room to the bound when pods have `scale` times the prices of the duals."""
+    """Return the contribution of fixed room to the bound with pod prices scaled by `scale`."""
     total = 0.0
     for room, prices in zip(packing.rooms, duals.rooms, strict=True):
         total += sum(
@@ -220,7 +228,7 @@ def room_part(packing: Packing, duals: Duals, scale: float) -> float:
 
 
 def _scaled(amounts: Sequence[int], room: Sequence[int]) -> list[float]:
-    """Shares of a room; where there is none, one unit is the whole."""
+    """Return amounts as shares of a room; without room, in units."""
     return [amount / (whole or 1) for amount, whole in zip(amounts, room, strict=True)]
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pods that a plan adds: read from a file with a Pod, or with a workload whose template is taken.
+"""The pods that a plan adds, read from a file with a Pod or a workload with a template.
 
-    web.yaml:3 ─► load_pods ─► PlannedPods ─► mixed ─► NewPod, NewPod, …      (`sim.fill` places them)
+    web.yaml:3 ─► load_pods ─► PlannedPods ─► mixed ─► NewPod, NewPod, …      (`simulation.fill` places them)
 
-Pods of a workload look as its controller would make them: with the labels and the owner that default spreading and
-`matchLabelKeys` look at, those of a StatefulSet with claims of their own. The number of replicas in the file does not matter.
+Pods of a workload are as created by its controller: with the labels and owner for default spreading
+and `matchLabelKeys`, and with claims for a StatefulSet. The number of replicas is ignored.
 """
 
 from __future__ import annotations
@@ -18,11 +18,9 @@ import msgspec
 
 from steersman import api
 from steersman.api import codec, manifests
-from steersman.controllers.controller import controller_reference
-from steersman.controllers.replica_set_revisions import new_replica_set
-from steersman.controllers.stateful_claims import claim_name, template_name
-from steersman.errors import InputError
-from steersman.sim.fill import NewPod
+from steersman.base import InputError
+from steersman.cluster.controllers import claim_name, controller_reference, new_replica_set, template_name
+from steersman.simulation import NewPod
 
 TEMPLATED: Final = (
     api.Deployment,
@@ -33,31 +31,31 @@ TEMPLATED: Final = (
     api.CronJob,
     api.ReplicationController,
 )
-"""Kinds whose template is taken."""
+"""Kinds with a pod template."""
 NO_PODS: Final = "has no pods"
 ONE_OF: Final = "use a file with one Pod, or with one Deployment, StatefulSet, Job or the like"
 
 PodSource: TypeAlias = "str | PathLike[str] | api.Object | Mapping[str, Any]"
-"""A file, an API object, or an object as JSON has it."""
+"""A file, an API object, or an object as a JSON document."""
 
 _replace = msgspec.structs.replace
 
 
 class PlannedPods(msgspec.Struct, frozen=True):
-    """A template of pods that a plan adds, and its share among the others."""
+    """A template of pods that a plan adds, with its weight."""
 
     name: str
     pod: api.Pod
     weight: int = 1
-    #: What stands beside the pods in the file, such as a priority class; added before them.
+    #: Other objects in the file, such as a priority class; added before the pods.
     others: tuple[api.Object, ...] = ()
-    #: The ReplicaSet or the like that the pods belong to.
+    #: The controller of the pods, such as a ReplicaSet.
     owner: api.Object | None = None
-    #: The StatefulSet whose claims every pod has.
+    #: The StatefulSet with the claim templates of the pods.
     stateful_set: api.StatefulSet | None = None
 
     def new_pod(self, template: int, number: int) -> NewPod:
-        """The pod of that number, with the claims that it refers to."""
+        """Return the pod with this number and its claims."""
         name = f"{self.pod.metadata.name}-{number}"
         pod = _replace(self.pod, metadata=_replace(self.pod.metadata, name=name))
         if self.stateful_set is None:
@@ -67,7 +65,7 @@ class PlannedPods(msgspec.Struct, frozen=True):
 
 
 def load_pods(source: PodSource, weight: int = 1) -> PlannedPods:
-    """The pods of a file or an object. Raises `InputError`."""
+    """Load the pods of a file or object. Raises `InputError`."""
     if isinstance(source, Mapping):
         source = codec.convert_object(dict(source))
     if isinstance(source, api.Object):
@@ -87,7 +85,7 @@ def load_pods(source: PodSource, weight: int = 1) -> PlannedPods:
 
 
 def parse_weight(text: str) -> tuple[str, int]:
-    """`web.yaml:3` → web.yaml, 3; a file whose name ends like that is taken as it is. Raises `InputError`."""
+    """Parse `web.yaml:3` as web.yaml, 3, unless a file has that name. Raises `InputError`."""
     path, _, weight = text.rpartition(":")
     if not path or Path(text).exists():
         return text, 1
@@ -97,9 +95,9 @@ def parse_weight(text: str) -> tuple[str, int]:
 
 
 def mixed(templates: Sequence[PlannedPods], taken: frozenset[str] = frozenset()) -> Iterator[NewPod]:
-    """Pods without end, in turn, so that every template has its share of any beginning (smooth weighted round robin).
+    """Yield pods endlessly, by smooth weighted round robin over the templates.
 
-    `taken` are the keys of pods that exist: their names are passed over.
+    `taken` are the keys of existing pods, whose names are skipped.
     """
     total = sum(planned.weight for planned in templates)
     credit, numbers = [0] * len(templates), [0] * len(templates)
@@ -135,11 +133,11 @@ def _planned(obj: api.Object, weight: int) -> PlannedPods:
 def _identified(owner: api.Object) -> api.Object:
     meta = owner.metadata
     uid = meta.uid or f"uid-plan-{owner.KIND.lower()}-{meta.namespace}-{meta.name}"
-    return _replace(owner, metadata=_replace(meta, uid=uid, namespace=meta.namespace or manifests.DEFAULT_NAMESPACE))
+    return _replace(owner, metadata=_replace(meta, uid=uid, namespace=meta.namespace or api.DEFAULT_NAMESPACE))
 
 
 def _of_template(owner: api.Object) -> api.Pod:
-    """A pod as the controller of the owner makes it, as far as scheduling goes."""
+    """Return a pod as created by the owner's controller, as far as relevant for scheduling."""
     document, path = _template(owner)
     if not document:
         raise InputError("is missing", field=path, hint="a workload needs a pod template")
@@ -162,12 +160,12 @@ def _template(owner: api.Object) -> tuple[dict[str, Any], str]:
 
 
 def _fresh(pod: api.Pod, name: str) -> api.Pod:
-    """The pod as if it had not been created, nor bound: what a server or a scheduler wrote is left out."""
+    """Return the pod as before its creation, without fields written by the server or scheduler."""
     meta = pod.metadata
     labels = {key: value for key, value in meta.labels.items() if key != "statefulset.kubernetes.io/pod-name"}
     metadata = api.ObjectMeta(
         name=name,
-        namespace=meta.namespace or manifests.DEFAULT_NAMESPACE,
+        namespace=meta.namespace or api.DEFAULT_NAMESPACE,
         labels=labels,
         annotations=meta.annotations,
         owner_references=meta.owner_references,
@@ -185,7 +183,7 @@ def _claims(stateful_set: api.StatefulSet, number: int) -> tuple[api.PersistentV
 def _claim(stateful_set: api.StatefulSet, template: dict[str, Any], number: int) -> api.PersistentVolumeClaim:
     claim = codec.convert_part(template, api.PersistentVolumeClaim, "spec.volumeClaimTemplates")
     name = f"plan-{claim_name(stateful_set, template, number)}"
-    namespace = stateful_set.metadata.namespace or manifests.DEFAULT_NAMESPACE
+    namespace = stateful_set.metadata.namespace or api.DEFAULT_NAMESPACE
     metadata = api.ObjectMeta(name=name, namespace=namespace, labels=claim.metadata.labels)
     return api.PersistentVolumeClaim(metadata=metadata, spec=claim.spec)
 

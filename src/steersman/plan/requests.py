@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`plan requests`: what changes if pods asked for what they use.
+"""`plan requests`: the changes if pods requested what they use.
 
-The containers of pods and of workloads' templates get their usage, with some headroom, as requests, and the whole simulation
-runs with those. A pod without usage takes the greatest of its siblings, pods of the same workload; one without siblings keeps
-its requests, and is named. Limits below the new requests are raised to them, as an API server would insist on.
+All pods of a workload share a template and get the same requests: per container a percentile of the
+usage over its pods (default: maximum), plus headroom. The full simulation runs with these values.
+Pods without a workload get their own usage; without usage, requests stay, and the pod or owner is
+reported. Limits below the new requests are raised to them, as the API requires.
 """
 
 from __future__ import annotations
@@ -16,24 +17,23 @@ from typing import Any, BinaryIO, ClassVar, Final, TypeAlias
 import msgspec
 
 from steersman import api
-from steersman.api.field_check import Validation
-from steersman.controllers.controller import controller_of
-from steersman.explain.amounts import amount
-from steersman.framework.pod_resources import pod_requests
-from steersman.ingest.handlers import FINISHED_PHASES
-from steersman.plan.answer import OnEnd, Part, PlanAnswer
+from steersman.api import Validation
+from steersman.base import InputError
+from steersman.base.report import Cell, Figures, Section, Table
+from steersman.cluster.controllers import controller_of
+from steersman.framework import pod_requests
+from steersman.plan.answer import OnEnd, Part, PlanAnswer, grouped
 from steersman.plan.comparison import unplaced
 from steersman.plan.inputs import ReadObject, read_objects
 from steersman.plan.measures import Fractions, Measures, fractions, heat_maps, measure
-from steersman.plan.usage import ContainerName, Usage
-from steersman.report import Cell, Figures, Section, Table
-from steersman.sim import Result, Simulation
-from steersman.sim.sources import Source
+from steersman.plan.usage import ContainerName, Usage, percentile_of
+from steersman.scheduler.diagnosis import amount
+from steersman.simulation import Result, Simulation, Source
 
 RESOURCES: Final = ("cpu", "memory")
 WORKLOADS: Final = (api.Deployment, api.ReplicaSet, api.StatefulSet, api.DaemonSet, api.Job, api.ReplicationController)
 ROLLED: Final = (api.StatefulSet, api.DaemonSet)
-"""Another template of these is another revision, to which their controllers would roll the pods that there are."""
+"""Kinds whose controllers would roll existing pods to a changed template."""
 Owner: TypeAlias = tuple[str, str, str]
 """Namespace, kind and name."""
 
@@ -51,26 +51,40 @@ class Changed(Part, frozen=True):
     memory_after: int
 
 
+class ContainerRequest(Part, frozen=True):
+    """The requests to write into the template of a workload, as quantities; "" where there is none."""
+
+    workload: str
+    container: str
+    pods: int
+    cpu_now: str
+    cpu_proposed: str
+    memory_now: str
+    memory_proposed: str
+
+
 class Requests(PlanAnswer, frozen=True, kw_only=True):
     """The cluster as it is beside one whose pods ask for what they use."""
 
     KIND: ClassVar[str] = "Requests"
 
-    #: No pod is pending that was not before, and no node has less than its pods ask for.
+    #: Whether no pod becomes pending, and no node is overcommitted.
     fits: bool
     workloads: tuple[Changed, ...]
-    #: Pod that was pending → the node that it gets.
+    #: Proposed requests per container of every workload with usage.
+    containers: tuple[ContainerRequest, ...]
+    #: Formerly pending pod → its node.
     placed: dict[str, str]
-    #: Pod that is pending and was not before → what the scheduler says.
+    #: Newly pending pod → the scheduler's message.
     pending: dict[str, str]
-    #: Node that has less than its pods ask for → of which resources.
+    #: Overcommitted node → resources.
     overcommitted: dict[str, list[str]]
-    #: The two clusters in numbers.
+    #: Measures before and after.
     now: Measures
     then: Measures
-    #: Pods of which the file says nothing; they keep their requests.
+    #: Pods and workloads without usage; they keep their requests.
     missing: tuple[str, ...]
-    #: Rows of the file that no pod and no workload of the cluster stands for.
+    #: Rows of the file without a matching pod or workload.
     unknown: tuple[str, ...]
     before: Fractions = {}
     after: Fractions = {}
@@ -99,8 +113,8 @@ class Requests(PlanAnswer, frozen=True, kw_only=True):
             yield name, sums[0], sums[1]
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row per workload."""
-        return [msgspec.to_builtins(one) for one in self.workloads]
+        """Return a row per container of a workload."""
+        return [msgspec.to_builtins(one) for one in self.containers]
 
     def sections(self) -> list[Section]:
         figures: dict[str, Cell] = {
@@ -109,12 +123,22 @@ class Requests(PlanAnswer, frozen=True, kw_only=True):
         figures["nodes in use"] = f"{self.now.nodes_used} → {self.then.nodes_used}"
         largest_first = sorted(self.workloads, key=lambda one: -abs(one.cpu_before - one.cpu_after))
         rows = [(one.workload, one.pods, *_shown(one)) for one in largest_first]
+        values = [
+            (
+                one.workload,
+                one.container,
+                _arrow(one.cpu_now, one.cpu_proposed),
+                _arrow(one.memory_now, one.memory_proposed),
+            )
+            for one in self.containers
+        ]
         nodes = [(node, ", ".join(names)) for node, names in self.overcommitted.items()]
         return [
             Figures("At a glance", figures),
-            Table("Workloads", ["workload", "pods", "cpu", "memory"], rows),
+            Table("Requests to write down", ["workload", "container", "cpu request", "memory request"], values),
+            Table("Workloads", ["all pods of", "pods", "cpu", "memory"], rows),
             Table("Placed", ["pending pod", "goes to"], list(self.placed.items())),
-            Table("Pending", ["pending", "why"], list(self.pending.items())),
+            Table("Pending", ["pending", "why"], grouped(self.pending)),
             Table("Overcommitted", ["node with too little", "of"], nodes),
             Table("Missing", ["no usage of"], [(pod,) for pod in self.missing]),
             Table("Unknown", ["not in the cluster"], [(row,) for row in self.unknown]),
@@ -128,19 +152,23 @@ def requests(
     *,
     load: Callable[[Sequence[ReadObject]], Simulation] = Simulation.load,
     headroom: float = 0.0,
+    pod_percentile: float = 100.0,
     reschedule: bool = False,
     stdin: BinaryIO | None = None,
     validate: Validation = "warn",
     on_end: OnEnd | None = None,
 ) -> Requests:
-    """The changes if the pods of the cluster asked for what they use, and `headroom` percent more.
+    """Return the changes if pods requested their usage plus `headroom` percent.
 
-    `load` makes a simulation of objects, with the configuration that is wanted. Pods that are on nodes stay there, unless
-    `reschedule` has all pods placed anew, in both clusters. `on_end` gets the second one at its end.
+    All pods of a workload get the same requests: the `pod_percentile` of their usage (100: max).
+    `load` creates a simulation with the chosen configuration. Bound pods stay on their nodes unless
+    `reschedule` places all pods again in both clusters. `on_end` gets the final second one.
     """
     with load([]) as empty:
-        objects, notes = read_objects(sources, empty.known_kinds, stdin, validate)
-    changes = _Changes(objects, usage, 1 + headroom / 100)
+        objects, notes = read_objects(sources, empty.scheduler.known_kinds, stdin, validate)
+    if not 0 < pod_percentile <= 100:
+        raise InputError("is no percentile", value=pod_percentile, hint="use a number above 0, up to 100")
+    changes = _Changes(objects, usage, 1 + headroom / 100, pod_percentile)
     changed = [changes.applied(obj) for obj in objects]
     if reschedule:
         objects, changed = [unplaced(obj) for obj in objects], [unplaced(obj) for obj in changed]
@@ -157,6 +185,7 @@ def requests(
     return Requests(
         fits=not pending and not overcommitted,
         workloads=tuple(_changed(totals_before, totals_after)),
+        containers=tuple(changes.proposed(totals_before)),
         placed={
             pod: after.placements[pod].node
             for pod in before.pending
@@ -178,75 +207,88 @@ def requests(
 
 
 class _Changes:
-    """Finds the usage of pods and templates, and writes it into them."""
+    """Converter that writes the usage of pods and templates into their requests."""
 
-    def __init__(self, objects: Iterable[ReadObject], usage: Usage, factor: float) -> None:
+    def __init__(self, objects: Iterable[ReadObject], usage: Usage, factor: float, pod_percentile: float) -> None:
         self._usage = usage
         self._factor = factor
         self._used: set[ContainerName] = set()
         self.missing: list[str] = []
+        #: (workload or pod, container) → requests now and proposed.
+        self._proposed: dict[tuple[str, str], tuple[Mapping[str, api.Quantity], Mapping[str, str]]] = {}
         objects = list(objects)
-        #: Workloads by uid, for the way from a pod to the Deployment of its ReplicaSet.
+        #: Workloads by uid, to find the Deployment of a pod's ReplicaSet.
         self._workloads = {obj.metadata.uid: obj for obj in objects if isinstance(obj, WORKLOADS)}
-        #: Of every workload: container → resource → the greatest usage of its pods.
-        self._of_siblings: dict[Owner, dict[str, dict[str, float]]] = {}
+        samples: dict[Owner, dict[str, dict[str, list[float]]]] = {}
         for pod in objects:
-            if isinstance(pod, api.Pod) and pod.status.phase not in FINISHED_PHASES:
-                self._note_sibling(pod)
+            if isinstance(pod, api.Pod) and pod.status.phase not in api.FINISHED_PHASES:
+                self._add_samples(pod, samples)
+        #: Workload → container → resource → percentile of the usage of its pods.
+        self._of_pods = {
+            owner: {
+                name: {resource: percentile_of(sorted(used), pod_percentile) for resource, used in found.items()}
+                for name, found in containers.items()
+            }
+            for owner, containers in samples.items()
+        }
+
+    def proposed(self, totals: Mapping[str, tuple[int, int, int]]) -> Iterable[ContainerRequest]:
+        """Yield the written requests, with the number of pods of the workload."""
+        for (workload, container), (now, then) in self._proposed.items():
+            cpu, memory = (str(now.get(name, "")) for name in RESOURCES)
+            pods = totals.get(workload, (0, 0, 0))[0]
+            yield ContainerRequest(workload, container, pods, cpu, then.get("cpu", ""), memory, then.get("memory", ""))
 
     def unknown(self) -> Iterable[str]:
         return (str(container) for container in self._usage if container not in self._used)
 
     def applied(self, obj: ReadObject) -> ReadObject:
         if isinstance(obj, api.Pod):
-            return obj if obj.status.phase in FINISHED_PHASES else self._applied_to_pod(obj)
+            return obj if obj.status.phase in api.FINISHED_PHASES else self._applied_to_pod(obj)
         if isinstance(obj, WORKLOADS) and obj.spec.template:
             owner, names = self._root(obj), _container_names(obj.spec.template)
-            found, has_pods = self._of_workload(owner, names), owner in self._of_siblings
+            found, has_pods = self._of_workload(owner, names), owner in self._of_pods
             if not found and not has_pods and owner[1:] == (obj.KIND, obj.metadata.name):
                 self.missing.append(f"{owner[0]}/{obj.KIND} {obj.metadata.name}")
             if isinstance(obj, ROLLED) and has_pods:
                 return obj
-            template = _with_usage(obj.spec.template, found, self._factor)
+            template = self._with_usage(_name_of(owner), obj.spec.template, found)
             return _replace(obj, spec=_replace(obj.spec, template=template))
         return obj
 
     def _applied_to_pod(self, pod: api.Pod) -> api.Pod:
         names = [container.name for container in pod.spec.containers]
-        found = self._of_pod(pod, names)
         owner = self._owner(pod)
-        if owner is not None:
-            shared = self._of_workload(owner, names)
-            found = {name: found.get(name) or shared.get(name, {}) for name in names}
+        found = self._of_pod(pod, names) if owner is None else self._of_workload(owner, names)
         if not any(found.values()):
             self.missing.append(api.key(pod))
             return pod
-        containers = tuple(_raised(one, found.get(one.name, {}), self._factor) for one in pod.spec.containers)
+        name = api.key(pod) if owner is None else _name_of(owner)
+        containers = tuple(self._raised(name, one, found.get(one.name, {})) for one in pod.spec.containers)
         return _replace(
             pod, spec=_without_pod_level(_replace(pod.spec, containers=containers)), status=_without_resize(pod.status)
         )
 
-    def _note_sibling(self, pod: api.Pod) -> None:
+    def _add_samples(self, pod: api.Pod, samples: dict[Owner, dict[str, dict[str, list[float]]]]) -> None:
         owner = self._owner(pod)
         if owner is None:
             return
-        greatest = self._of_siblings.setdefault(owner, {})
+        containers = samples.setdefault(owner, {})
         for name, amounts in self._of_pod(pod, [container.name for container in pod.spec.containers]).items():
-            known = greatest.setdefault(name, {})
             for resource, used in amounts.items():
-                known[resource] = max(used, known.get(resource, 0.0))
+                containers.setdefault(name, {}).setdefault(resource, []).append(used)
 
     def _of_pod(self, pod: api.Pod, names: Sequence[str]) -> dict[str, Mapping[str, float]]:
-        """By container, what the file says about this very pod."""
-        namespace = pod.metadata.namespace or "default"
+        """Return the pod's own usage by container."""
+        namespace = pod.metadata.namespace or api.DEFAULT_NAMESPACE
         return self._looked_up(names, lambda name: ContainerName(namespace, pod.metadata.name, "", "", name))
 
     def _of_workload(self, owner: Owner, names: Sequence[str]) -> dict[str, Mapping[str, float]]:
-        """By container, what the file says about the workload, else the greatest usage of its pods."""
+        """Return the workload's usage by container, else the percentile over its pods."""
         namespace, kind, workload = owner
         told = self._looked_up(names, lambda name: ContainerName(namespace, "", kind, workload, name))
         told = told or self._looked_up(names, lambda name: ContainerName(namespace, "", "", workload, name))
-        return told or dict(self._of_siblings.get(owner, {}))
+        return told or dict(self._of_pods.get(owner, {}))
 
     def _looked_up(self, names: Sequence[str], row: Callable[[str], ContainerName]) -> dict[str, Mapping[str, float]]:
         found: dict[str, Mapping[str, float]] = {}
@@ -259,13 +301,13 @@ class _Changes:
         return found
 
     def _owner(self, pod: api.Pod) -> Owner | None:
-        """The workload that the pod is of, through its ReplicaSet where that is known."""
+        """Return the workload of the pod, resolved through a known ReplicaSet, or None."""
         reference = controller_of(pod)
         if reference is None:
             return None
         known = self._workloads.get(reference.uid)
         return (
-            (pod.metadata.namespace or "default", reference.kind, reference.name)
+            (pod.metadata.namespace or api.DEFAULT_NAMESPACE, reference.kind, reference.name)
             if known is None
             else self._root(known)
         )
@@ -276,32 +318,46 @@ class _Changes:
         if above is not None:
             return self._root(above)
         if reference is not None:
-            return workload.metadata.namespace or "default", reference.kind, reference.name
-        return workload.metadata.namespace or "default", workload.KIND, workload.metadata.name
+            return workload.metadata.namespace or api.DEFAULT_NAMESPACE, reference.kind, reference.name
+        return workload.metadata.namespace or api.DEFAULT_NAMESPACE, workload.KIND, workload.metadata.name
+
+    def _raised(self, workload: str, container: api.Container, used: Mapping[str, float]) -> api.Container:
+        """Return the container with its usage as requests, and limits raised to them."""
+        if not used:
+            return container
+        wanted, resources = self._wanted(used), container.resources
+        self._proposed.setdefault((workload, container.name), (resources.requests, wanted))
+        limits = {name: _larger(limit, wanted.get(name)) for name, limit in resources.limits.items()}
+        changed = _replace(resources, requests={**resources.requests, **wanted}, limits=limits)
+        return _replace(container, resources=changed)
+
+    def _with_usage(
+        self, workload: str, template: Mapping[str, Any], found: Mapping[str, Mapping[str, float]]
+    ) -> dict[str, Any]:
+        spec = template.get("spec") or {}
+        containers = []
+        for document in spec.get("containers") or ():
+            wanted = self._wanted(found.get(document.get("name", ""), {}))
+            resources = document.get("resources") or {}
+            requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+            if wanted:
+                self._proposed.setdefault((workload, str(document.get("name", ""))), (requests, wanted))
+            limits = {name: _larger(limit, wanted.get(name)) for name, limit in limits.items()}
+            changed = {**resources, "requests": {**requests, **wanted}}
+            containers.append({**document, "resources": {**changed, "limits": limits} if limits else changed})
+        return {**template, "spec": {**spec, "containers": containers}}
+
+    def _wanted(self, used: Mapping[str, float]) -> dict[str, str]:
+        return {name: _quantity(name, value * self._factor) for name, value in used.items()}
 
 
-def _raised(container: api.Container, used: Mapping[str, float], factor: float) -> api.Container:
-    """The container with its usage as requests, and no limit below them."""
-    if not used:
-        return container
-    wanted = {name: _quantity(name, value * factor) for name, value in used.items()}
-    resources = container.resources
-    limits = {name: _larger(limit, wanted.get(name)) for name, limit in resources.limits.items()}
-    changed = _replace(resources, requests={**resources.requests, **wanted}, limits=limits)
-    return _replace(container, resources=changed)
+def _name_of(owner: Owner) -> str:
+    namespace, kind, name = owner
+    return f"{namespace}/{kind} {name}"
 
 
-def _with_usage(template: Mapping[str, Any], found: Mapping[str, Mapping[str, float]], factor: float) -> dict[str, Any]:
-    spec = template.get("spec") or {}
-    containers = []
-    for document in spec.get("containers") or ():
-        used = found.get(document.get("name", ""), {})
-        wanted = {name: _quantity(name, value * factor) for name, value in used.items()}
-        resources = document.get("resources") or {}
-        limits = {name: _larger(limit, wanted.get(name)) for name, limit in (resources.get("limits") or {}).items()}
-        changed = {**resources, "requests": {**(resources.get("requests") or {}), **wanted}}
-        containers.append({**document, "resources": {**changed, "limits": limits} if limits else changed})
-    return {**template, "spec": {**spec, "containers": containers}}
+def _arrow(now: str, proposed: str) -> str | None:
+    return f"{now or 'none'} → {proposed}" if proposed else None
 
 
 def _container_names(template: Mapping[str, Any]) -> list[str]:
@@ -309,8 +365,10 @@ def _container_names(template: Mapping[str, Any]) -> list[str]:
 
 
 def _quantity(resource: str, value: float) -> str:
-    """Rounded up: cpu to millicores, memory to bytes. A container that used nothing asks for a millicore or a byte."""
-    return f"{max(1, math.ceil(round(value * 1000, 6)))}m" if resource == "cpu" else str(max(1, math.ceil(value)))
+    """Return the quantity, rounded up to at least one millicore of CPU or MiB of memory."""
+    if resource == "cpu":
+        return f"{max(1, math.ceil(round(value * 1000, 6)))}m"
+    return f"{max(1, math.ceil(round(value / 2**20, 6)))}Mi"
 
 
 def _larger(limit: api.Quantity, wanted: str | None) -> api.Quantity:
@@ -320,7 +378,7 @@ def _larger(limit: api.Quantity, wanted: str | None) -> api.Quantity:
 
 
 def _without_pod_level(spec: api.PodSpec) -> api.PodSpec:
-    """Requests of the pod as a whole would take the place of those of its containers."""
+    """Return the spec without pod-level requests, which would override those of containers."""
     if spec.resources is None:
         return spec
     kept = {name: value for name, value in spec.resources.requests.items() if name not in RESOURCES}
@@ -328,7 +386,7 @@ def _without_pod_level(spec: api.PodSpec) -> api.PodSpec:
 
 
 def _without_resize(status: api.PodStatus) -> api.PodStatus:
-    """The status without amounts that were allocated before: they would count beside what is asked for now."""
+    """Return the status without allocated resources, which would count besides the new requests."""
     plain = tuple(_replace(one, allocated_resources={}, resources=None) for one in status.container_statuses)
     return _replace(status, container_statuses=plain, allocated_resources={}, resources=None, resize="")
 
@@ -337,10 +395,10 @@ def _without_resize(status: api.PodStatus) -> api.PodStatus:
 
 
 def _totals(simulation: Simulation) -> dict[str, tuple[int, int, int]]:
-    """By workload: pods, millicores and bytes that they ask for."""
+    """Return by workload the number of pods, and their requested millicores and bytes."""
     found: dict[str, Counter[str]] = {}
     for pod in simulation.cluster.objects(api.Pod).values():
-        if pod.status.phase in FINISHED_PHASES:
+        if pod.status.phase in api.FINISHED_PHASES:
             continue
         name, asked = _workload_of(simulation, pod), pod_requests(pod)
         sums = found.setdefault(name, Counter())
@@ -349,7 +407,7 @@ def _totals(simulation: Simulation) -> dict[str, tuple[int, int, int]]:
 
 
 def _workload_of(simulation: Simulation, pod: api.Pod) -> str:
-    """The Deployment or the like that the pod is of; the pod itself if it is of none."""
+    """Return the name of the pod's workload, or of the pod itself without one."""
     owner = controller_of(pod)
     if owner is None:
         return api.key(pod)
@@ -362,7 +420,7 @@ def _workload_of(simulation: Simulation, pod: api.Pod) -> str:
 def _changed(
     before: Mapping[str, tuple[int, int, int]], after: Mapping[str, tuple[int, int, int]]
 ) -> Iterable[Changed]:
-    """The requests of every workload, before and after."""
+    """Yield the requests of every workload, before and after."""
     for name, (pods, cpu, memory) in before.items():
         _, cpu_after, memory_after = after.get(name, (0, 0, 0))
         yield Changed(name, pods, cpu, cpu_after, memory, memory_after)

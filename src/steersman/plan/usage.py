@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The usage of pods, read from a CSV file: as krr writes it, or as an export of Prometheus has it.
+"""The usage of pods, read from a CSV file of krr or a Prometheus export.
 
     krr (csv)     Namespace, Name, Type, Container, CPU Requests, Memory Requests     a row per container of a workload
     Prometheus    namespace, pod, container, cpu, memory                              a row per container of a pod
 
-Columns are found by their names, in any order and case; others are passed over. Amounts are quantities (250m, 300Mi) or plain
-numbers: cores of cpu, bytes of memory. krr's `100m -> 20m` is 20m; `?` and `unset` say nothing. Where a container has several
-rows, as of a series of samples, a percentile of them counts.
+Columns are found by name, in any order and case; others are ignored. Amounts are quantities (250m,
+300Mi) or plain numbers: cores of CPU, bytes of memory. krr's `100m -> 20m` is 20m; `?` and `unset`
+are missing values. For several rows of a container (a series of samples), a percentile is used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from steersman.api import quantity
-from steersman.errors import InputError
+from steersman.base import InputError
 
 COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "namespace": ("namespace", "exported_namespace", "kubernetes_namespace"),
@@ -29,19 +29,19 @@ COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "cpu": ("cpu", "cpu requests", "cpu_usage", "cpu_cores", "container_cpu_usage_seconds_total"),
     "memory": ("memory", "memory requests", "memory_usage", "memory_bytes", "container_memory_working_set_bytes"),
 }
-"""Our word for a column → the names that it may have, in lower case."""
+"""Column → its possible names in lower case."""
 NOTHING: Final = frozenset({"", "?", "unset", "none", "nan", "null", "-"})
 PAUSE: Final = "POD"
-"""The name that cAdvisor gives to the container that holds a pod together."""
+"""cAdvisor's name of a pod's pause container."""
 
 
 class ContainerName(NamedTuple):
     """A container of a pod, or of all pods of a workload."""
 
     namespace: str
-    #: The pod's name; "" if it is about a workload.
+    #: The pod's name; "" for a workload.
     pod: str
-    #: Kind and name of the workload; the kind is "" where the file does not tell.
+    #: Kind and name of the workload; the kind is "" if the file omits it.
     kind: str
     workload: str
     #: "" stands for the only container.
@@ -57,8 +57,8 @@ Usage = Mapping[ContainerName, Mapping[str, float]]
 
 
 def load_usage(path: str | Path, *, percentile: float = 100.0, columns: Mapping[str, str] | None = None) -> Usage:
-    """The usage of a file; `columns` names columns that are called otherwise, such as {"cpu": "Value #A"}. Raises `InputError`
-    that names line, column and value."""
+    """Load the usage of a file; `columns` has other names of columns, such as {"cpu": "Value #A"}.
+    Raises `InputError` with line, column and value."""
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             return read_usage(csv.reader(file), str(path), percentile=percentile, columns=columns)
@@ -71,7 +71,7 @@ def load_usage(path: str | Path, *, percentile: float = 100.0, columns: Mapping[
 def read_usage(
     lines: Iterable[Sequence[str]], file: str, *, percentile: float = 100.0, columns: Mapping[str, str] | None = None
 ) -> Usage:
-    """The usage of rows, of which the first names the columns."""
+    """Return the usage of rows, the first of which names the columns."""
     if not 0 < percentile <= 100:
         raise InputError("is no percentile", value=percentile, hint="use a number above 0, up to 100")
     rows = iter(lines)
@@ -82,7 +82,7 @@ def read_usage(
         if not any(cell.strip() for cell in row):
             continue
         cells = {name: row[place].strip() if place < len(row) else "" for name, place in places.items()}
-        if "pod" not in places:  # krr names a workload in the first of its rows alone
+        if "pod" not in places:  # krr names a workload only in its first row
             own = (cells.get("namespace", ""), cells.get("kind", ""), cells["workload"])
             above = own if cells["workload"] else above
         container = _container(cells, above, file, number)
@@ -93,13 +93,13 @@ def read_usage(
             if amount is not None:
                 samples.setdefault(container, {}).setdefault(resource, []).append(amount)
     return {
-        container: {name: _percentile(sorted(values), percentile) for name, values in found.items()}
+        container: {name: percentile_of(sorted(values), percentile) for name, values in found.items()}
         for container, found in samples.items()
     }
 
 
 def _places(header: Sequence[str], file: str, columns: Mapping[str, str]) -> dict[str, int]:
-    """Our word for a column → its place."""
+    """Return the index of each column."""
     titles = [title.strip().lower() for title in header]
     places: dict[str, int] = {}
     for name, known in COLUMNS.items():
@@ -138,7 +138,7 @@ def _container(cells: Mapping[str, str], above: tuple[str, str, str], file: str,
 
 
 def _amount(text: str, resource: str, file: str, line: int) -> float | None:
-    """Cores or bytes; None where the file says nothing."""
+    """Parse cores or bytes; return None for a missing value."""
     written = text.rpartition("->")[2].strip()
     if written.lower() in NOTHING:
         return None
@@ -156,6 +156,6 @@ def _amount(text: str, resource: str, file: str, line: int) -> float | None:
     return amount
 
 
-def _percentile(ordered: Sequence[float], percentile: float) -> float:
-    """The percentile of sorted values, by nearest rank."""
+def percentile_of(ordered: Sequence[float], percentile: float) -> float:
+    """Return the percentile of sorted values, by nearest rank."""
     return ordered[max(0, math.ceil(len(ordered) * percentile / 100) - 1)]

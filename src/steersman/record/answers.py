@@ -1,105 +1,101 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers from outside as a record has them, and back: plain values, API objects, statuses, exceptions."""
+"""Encoding of results of external calls: plain values, API objects, statuses, exceptions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from steersman import api
 from steersman.api import codec
-from steersman.errors import InputError, SteersmanError
-from steersman.framework.extender import Extender, ExtenderError, ExtenderFilterOutcome, NodeVictims, PodsOn
-from steersman.framework.reading import ApiReadError
-from steersman.framework.status import Status
+from steersman.base import InputError, SteersmanError
+from steersman.framework import ApiReadError, ExtenderError, ExtenderFilterOutcome, NodeVictims, PodsOn, Status
 from steersman.record.frames import AnswerBody, RaisedError
 
 T = TypeVar("T")
 ObjectT = TypeVar("ObjectT", bound=api.Object)
 
-NOTHING: Final = msgspec.Raw(b"null")
+
+@dataclass(frozen=True)
+class AnswerForm(Generic[T]):
+    """Encoder for results other than None, and decoder for any result."""
+
+    write: Callable[[Any], msgspec.Raw]
+    read: Callable[[msgspec.Raw], T]
 
 
-class ExtenderStandIn:
-    """Stands in the place of an extender, with its settings: records what it answers, or answers what was recorded."""
-
-    def __init__(self, extender: Extender) -> None:
-        self.name = extender.name
-        self.is_ignorable = extender.is_ignorable
-        self.is_filter = extender.is_filter
-        self.is_prioritizer = extender.is_prioritizer
-        self.is_binder = extender.is_binder
-        self.supports_preemption = extender.supports_preemption
-        self.weight = extender.weight
-        self.is_interested = extender.is_interested
+def _plain(value: object) -> msgspec.Raw:
+    """Encode plain values, structs and statuses."""
+    return msgspec.Raw(msgspec.json.encode(value))
 
 
-# -- on the way into a record ------------------------------------------------------------------------------------------
+def _plain_form(cls: Any) -> AnswerForm[Any]:
+    return AnswerForm(_plain, lambda value: msgspec.json.decode(value, type=cls))
 
 
-def plain(value: object) -> msgspec.Raw:
-    """Plain values, structs and statuses."""
-    return NOTHING if value is None else msgspec.Raw(msgspec.json.encode(value))
+STATUS: Final[AnswerForm[Status | None]] = _plain_form(Status | None)
+FLAG: Final[AnswerForm[bool]] = _plain_form(bool)
+EMPTY: Final[AnswerForm[None]] = _plain_form(None)
+DOCUMENT: Final[AnswerForm[dict[str, Any] | None]] = _plain_form(dict[str, Any] | None)
+DOCUMENTS: Final[AnswerForm[Sequence[dict[str, Any]]]] = _plain_form(list[dict[str, Any]])
+FILTER_OUTCOME: Final[AnswerForm[ExtenderFilterOutcome]] = _plain_form(ExtenderFilterOutcome)
+PRIORITIES: Final[AnswerForm[Mapping[str, int]]] = _plain_form(dict[str, int])
 
 
-def of_object(obj: api.Object | None) -> msgspec.Raw:
-    return NOTHING if obj is None else msgspec.Raw(codec.encode(obj))
+def stored(kind: type[ObjectT]) -> AnswerForm[ObjectT]:
+    """Return the form of an object as stored by the API server."""
+    return AnswerForm(_object, lambda value: codec.decode(value, kind))
 
 
-def of_objects(objects: Sequence[api.Object]) -> msgspec.Raw:
-    return plain([of_object(obj) for obj in objects])
+def optional_object(kind: type[ObjectT]) -> AnswerForm[ObjectT | None]:
+    return AnswerForm(_object, lambda value: None if bytes(value) == b"null" else codec.decode(value, kind))
 
 
-def of_victims(victims: Mapping[str, NodeVictims]) -> msgspec.Raw:
-    """Victims by their uids: the replay knows the pods."""
-    return plain({node: ([pod.uid for pod in its.pods], its.pdb_violations) for node, its in victims.items()})
+def objects(kind: type[ObjectT]) -> AnswerForm[Sequence[ObjectT]]:
+    def read(value: msgspec.Raw) -> Sequence[ObjectT]:
+        return [codec.decode(one, kind) for one in msgspec.json.decode(value, type=list[msgspec.Raw])]
+
+    return AnswerForm(lambda found: _plain([_object(obj) for obj in found]), read)
+
+
+def victims(pods_on: PodsOn) -> AnswerForm[Mapping[str, NodeVictims]]:
+    """Return the form of victims. Only their UIDs are recorded, because the replay has the pods."""
+
+    def write(chosen: Mapping[str, NodeVictims]) -> msgspec.Raw:
+        return _plain({node: ([pod.uid for pod in its.pods], its.pdb_violations) for node, its in chosen.items()})
+
+    def read(value: msgspec.Raw) -> Mapping[str, NodeVictims]:
+        chosen = msgspec.json.decode(value, type=dict[str, tuple[list[str], int]])
+        return {node: NodeVictims(_pods(node, uids, pods_on), count) for node, (uids, count) in chosen.items()}
+
+    return AnswerForm(write, read)
+
+
+def _object(obj: api.Object) -> msgspec.Raw:
+    return msgspec.Raw(codec.encode(obj))
+
+
+# -- exceptions --------------------------------------------------------------------------------------------------------
 
 
 def raised(call: int, error: Exception) -> AnswerBody:
-    """An exception instead of an answer."""
+    """Return the record of a call that raised `error`."""
     return AnswerBody(call, error=raised_error(error))
 
 
 def raised_error(error: Exception) -> RaisedError:
-    """An exception, as a record has it."""
+    """Return the record of an exception."""
     may_have_acted = isinstance(error, ExtenderError) and error.may_have_acted
     code = error.code if isinstance(error, ApiReadError) else 0
     is_for_users = isinstance(error, SteersmanError)
     return RaisedError(type(error).__name__, str(error), is_for_users, may_have_acted, code)
 
 
-# -- and back ----------------------------------------------------------------------------------------------------------
-
-
-def as_type(cls: Any) -> Callable[[msgspec.Raw], Any]:
-    """Reads what `plain` has written."""
-    return lambda value: msgspec.json.decode(value, type=cls)
-
-
-def as_object(kind: type[ObjectT]) -> Callable[[msgspec.Raw], ObjectT | None]:
-    return lambda value: None if bytes(value) == bytes(NOTHING) else codec.decode(value, kind)
-
-
-def as_objects(kind: type[ObjectT]) -> Callable[[msgspec.Raw], list[ObjectT]]:
-    return lambda value: [codec.decode(one, kind) for one in msgspec.json.decode(value, type=list[msgspec.Raw])]
-
-
-def as_victims(pods_on: PodsOn) -> Callable[[msgspec.Raw], Mapping[str, NodeVictims]]:
-    def read(value: msgspec.Raw) -> Mapping[str, NodeVictims]:
-        chosen = msgspec.json.decode(value, type=dict[str, tuple[list[str], int]])
-        return {node: NodeVictims(_pods(node, uids, pods_on), count) for node, (uids, count) in chosen.items()}
-
-    return read
-
-
-as_status: Final = as_type(Status | None)
-as_outcome: Final = as_type(ExtenderFilterOutcome)
-
-
 def error_of(told: RaisedError) -> Exception:
-    """An exception that looks like the one that was raised."""
+    """Return an exception with the recorded type name and message."""
     if told.name == ExtenderError.__name__:
         return ExtenderError(told.message, may_have_acted=told.may_have_acted)
     if told.name == ApiReadError.__name__:

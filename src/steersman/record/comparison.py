@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions beside those that were recorded: in what they differ, and the answer of a replay."""
+"""Comparison of decisions with recorded ones, and the result of a replay."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from steersman.build_info import steersman_version
+from steersman.base import REPLAY_VERSION, steersman_version
 from steersman.record.frames import DecisionBody, RunBody
 from steersman.record.recorded_setup import file_digest
 
-API_VERSION: Final = "steersman.dev/replay/v1"
 OTHER_VERSION: Final = "the record is of Steersman {}, and this is {}"
 _ROUNDED_DIGITS: Final = 14
-"""Digests of fewer hexadecimal digits are below 2**52: floating-point numbers have all of them."""
+"""Digests with fewer hexadecimal digits are below 2**52, which floats represent exactly."""
 CHANGED_FILE: Final = "{} is not what it was when the record was made"
 
 
 class Differs(StrEnum):
-    """In what a decision differs from the recorded one; the first that applies."""
+    """The first aspect in which a decision differs from the recorded one."""
 
     NOT_MADE = "not made"
     NOT_RECORDED = "not recorded"
@@ -37,10 +36,10 @@ class Differs(StrEnum):
 
 
 class DecisionDifference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A decision that is not what was recorded."""
+    """A decision that differs from the recorded one."""
 
     pod: str
-    #: The number of the attempt at the pod, from 1, as far as the record goes back.
+    #: Number of the pod's scheduling attempt, counted from 1 at the start of the record.
     attempt: int
     differs: Differs
     recorded: DecisionBody | None = None
@@ -48,23 +47,23 @@ class DecisionDifference(msgspec.Struct, frozen=True, rename="camel", omit_defau
 
 
 class Replay(msgspec.Struct, frozen=True, rename="camel"):
-    """The comparison of a record with what is decided now."""
+    """Result of comparing a record with the decisions of a replay."""
 
-    #: How many decisions were recorded, and how many of them were the same.
+    #: Number of recorded decisions, and of those that the replay repeated.
     recorded: int
     same: int
     differences: tuple[DecisionDifference, ...]
-    #: Seconds that the virtual clock shows at the start, as Unix time.
+    #: Unix time at the start of the record.
     start: float
-    #: The time from which on the record is complete.
+    #: Time since which the record is complete.
     since: float
-    #: What the reader should know: one line each.
+    #: Remarks for the user, one line each.
     notes: tuple[str, ...] = ()
     #: The command that was recorded.
     host: str = "simulate"
-    #: How many of the recorded decisions could not be compared; `notes` say why.
+    #: Number of recorded decisions that could not be compared; `notes` has the reasons.
     not_compared: int = 0
-    #: Whether the scheduler went another way than the recorded one, in something that no decision shows.
+    #: Whether the replay diverged from the record in something other than a decision.
     is_lost: bool = False
 
     @property
@@ -73,13 +72,13 @@ class Replay(msgspec.Struct, frozen=True, rename="camel"):
 
     def to_dict(self) -> dict[str, Any]:
         document: dict[str, Any] = msgspec.to_builtins(self)
-        return {"apiVersion": API_VERSION, "kind": "Replay", "isSame": self.is_same, **document}
+        return {"apiVersion": REPLAY_VERSION, "kind": "Replay", "isSame": self.is_same, **document}
 
 
 def compare(
     recorded: Sequence[DecisionBody], decided: Sequence[DecisionBody], fields: ComparedFields
 ) -> Iterator[DecisionDifference]:
-    """The differences in these fields, those of recorded decisions first and in their order."""
+    """Yield the differences in these fields, those of recorded decisions first, in their order."""
     before, now = _by_attempt(recorded), _by_attempt(decided)
     found = False
     for key, was in before.items():
@@ -108,7 +107,7 @@ def _by_attempt(decisions: Iterable[DecisionBody]) -> dict[tuple[str, int], Deci
 
 
 def difference(was: DecisionBody, now: DecisionBody | None, compared: ComparedFields) -> Differs | None:
-    """The first of these fields in which two decisions differ; None if they are the same."""
+    """Return the first of these aspects in which two decisions differ, or None."""
     if now is None:
         return Differs.NOT_MADE
     for differs, fields in compared.items():
@@ -118,9 +117,11 @@ def difference(was: DecisionBody, now: DecisionBody | None, compared: ComparedFi
 
 
 def comparable(decision: DecisionBody, run: RunBody) -> DecisionBody:
-    """The decision without a digest that the recorded version may have rounded."""
+    """Return the decision without rounded digests and non-UUID UIDs of older versions."""
     is_exact = run.has_exact_digests or len(decision.digest) < _ROUNDED_DIGITS
-    return decision if is_exact else msgspec.structs.replace(decision, digest="")
+    if not is_exact:
+        decision = msgspec.structs.replace(decision, digest="")
+    return decision if run.has_uuids else msgspec.structs.replace(decision, uid="")
 
 
 ComparedFields: TypeAlias = "Mapping[Differs, tuple[str, ...]]"
@@ -130,7 +131,7 @@ WHAT_IF: Final[ComparedFields] = {
     Differs.NODE: ("node",),
     Differs.PREEMPTION: ("nominated_node", "victims"),
 }
-"""With another configuration: scores and messages are others then, and it is the decisions that count."""
+"""Fields to compare under another configuration, which changes scores and messages anyway."""
 ALL_FIELDS: Final[ComparedFields] = {
     **WHAT_IF,
     Differs.MESSAGE: ("message", "rejected_by"),
@@ -138,12 +139,12 @@ ALL_FIELDS: Final[ComparedFields] = {
     Differs.TIME: ("at",),
     Differs.POD: ("pod", "uid", "profile", "attempt"),
 }
-"""Everything that is recorded of a decision."""
+"""All recorded fields of a decision."""
 
 
 def version_notes(run: RunBody, plugin_files: Sequence[str]) -> Iterator[str]:
-    """In what the scheduler of a replay is another one than the recorded, beside what was asked for. `plugin_files` are those
-    that its plugins are from, the record's first."""
+    """Yield a note for a different Steersman version and for each plugin file that changed since
+    the recording. `plugin_files` are the files of the replay's plugins, the record's first."""
     if run.version != steersman_version():
         yield OTHER_VERSION.format(run.version, steersman_version())
     for known, file in zip(run.plugin_files, plugin_files, strict=False):

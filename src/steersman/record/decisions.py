@@ -1,33 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions and bindings as a record has them, told by an observer of the scheduler: in simulations and on live clusters."""
+"""Observers that convert decisions and bindings, simulated or live, to record bodies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from steersman.assembly import AttemptObserver
-from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
-from steersman.engine.evaluation import Evaluation
-from steersman.engine.totals_digest import DigestedTotals
-from steersman.explain import Outcome
-from steersman.framework.pod_info import PodInfo
-from steersman.graph_copy import copied_attributes, no_value
-from steersman.preemption import PreemptionReport
-from steersman.queue import QueuedPodInfo
+from steersman.base.graph_copy import copied_attributes, no_value
+from steersman.framework import PodInfo
 from steersman.record.frames import BindingBody, DecisionBody, Frame, FrameKind, encoded
+from steersman.scheduler.assembly import AttemptObserver
+from steersman.scheduler.cycle import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
+from steersman.scheduler.diagnosis import Outcome
+from steersman.scheduler.engine import DigestedTotals, Evaluation
+from steersman.scheduler.preemption import PreemptionReport
+from steersman.scheduler.queue import QueuedPodInfo
 
 Tell = Callable[[DecisionBody | BindingBody], None]
 
 
 @copied_attributes(_tell=no_value, _now=no_value, _evaluation=no_value, _evaluated=no_value)
 class DecisionObserver(AttemptObserver):
-    """Tells every decision and binding of a scheduler. The copy of a fork is silent."""
+    """Observer that passes every decision and binding to `tell`. Copies in forks report nothing."""
 
     def __init__(self, now: Callable[[], float], tell: Tell) -> None:
-        """`now` is the time of a decision, as Unix time."""
+        """`now` returns the Unix time of a decision."""
         self._now: Callable[[], float] | None = now
         self._tell: Tell | None = tell
-        #: The last evaluation, and the pod that it is about.
+        #: The last evaluation, and its pod.
         self._evaluation: Evaluation | None = None
         self._evaluated: PodInfo | None = None
         self._last: Decision | None = None
@@ -53,7 +52,7 @@ class DecisionObserver(AttemptObserver):
                 self._tell(decision_body(decision, self._now(), pod.attempts, digested))
 
     def failed(self, queued: QueuedPodInfo, decision: Unschedulable | Failed) -> None:
-        if self._tell is not None and decision is not self._last:  # what was told already
+        if self._tell is not None and decision is not self._last:  # reported by `decided`
             self._tell(BindingBody(queued.key, queued.uid, "", decision.message))
 
     def bound(self, decision: Scheduled) -> None:
@@ -61,10 +60,28 @@ class DecisionObserver(AttemptObserver):
             self._tell(BindingBody(decision.pod.key, decision.pod.uid, decision.node))
 
 
+@copied_attributes(_tell=no_value, _now=no_value, _evaluation=no_value, _evaluated=no_value, _collected=no_value)
+class DecisionCollector(DecisionObserver):
+    """Observer that collects decisions. Copies in forks collect nothing."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        super().__init__(now, self._collect)
+        self._collected: list[DecisionBody] = []
+
+    def _collect(self, body: DecisionBody | BindingBody) -> None:
+        if isinstance(body, DecisionBody):
+            self._collected.append(body)
+
+    def take(self) -> list[DecisionBody]:
+        """Return the decisions since the last call."""
+        collected, self._collected = self._collected, []
+        return collected
+
+
 def decision_body(
     decision: Scheduled | Unschedulable | Failed | Dropped, at: float, attempt: int, totals: DigestedTotals | None
 ) -> DecisionBody:
-    """The decision as it is recorded."""
+    """Return the decision for the record."""
     pod = decision.pod
     if isinstance(decision, Scheduled):
         choice = decision.choice
@@ -101,13 +118,13 @@ def decision_body(
 
 
 def decision_frame(body: DecisionBody | BindingBody, time: float, number: int = -1) -> Frame:
-    """A decision or a binding, to be found by its pod, its nodes and its victims."""
+    """Return the frame of a decision or binding, indexed by its pod, nodes and victims."""
     kind = FrameKind.DECISION if isinstance(body, DecisionBody) else FrameKind.BINDING
     return encoded(kind, time, body, subjects_of(body), number)
 
 
 def subjects_of(body: DecisionBody | BindingBody) -> tuple[str, ...]:
-    """The objects that a decision or a binding is about."""
+    """Return the subjects of a decision or binding."""
     own = (f"pod/{body.pod}", f"node/{body.node}") if body.node else (f"pod/{body.pod}",)
     if isinstance(body, BindingBody) or not (body.nominated_node or body.victims):
         return own

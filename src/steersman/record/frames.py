@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The frames of a record: one thing that the scheduler was told, or that it did, each.
+"""The frames of a record; each is one input or one result of the scheduler.
 
-`segments` packs frames into blocks on disk; `simulation_recorder` makes those of a simulation. A frame has a kind, a time, the
-names of the objects it is about (`pod/default/web-0`, `node/n1`), by which it is found again, and a body in JSON. The kinds
-from `WATCH_EVENT` on are read from `STIMULI`; docs/record.md says how these are replayed.
+`segments` packs frames into blocks on disk. A frame has a kind, a time, the names of its objects
+(`pod/default/web-0`, `node/n1`) for lookup, and a JSON body. Recorders write `SNAPSHOT`, `RUN`,
+`OBJECT`, `STIMULI` and `END`; the reader expands `STIMULI` to other kinds (`items`, `expansion`).
 """
 
 from __future__ import annotations
@@ -16,101 +16,104 @@ from typing import Annotated, Any, Final, NamedTuple, Self, TypeAlias
 
 import msgspec
 
-from steersman.assembly.stimuli import Stimulus
-from steersman.cycle.decision import Scheduled
-from steersman.engine.totals_digest import DigestedTotals
-from steersman.explain import Outcome
-from steersman.observe.decisions import DecisionRecord
+from steersman.kube.observe import DecisionRecord
+from steersman.scheduler.assembly import HostAction, SavedScheduler
+from steersman.scheduler.cycle import Scheduled
+from steersman.scheduler.diagnosis import Outcome
+from steersman.scheduler.engine import DigestedTotals
 
 SIMULATED: Final = "simulate"
 LIVE: Final = "run"
 SANDBOX: Final = "sandbox"
-"""Hosts of schedulers, in a record."""
-FORMAT: Final = 3
-"""Grows when a frame or a block is read differently."""
-READ_FORMATS: Final = (2, 3)
-"""Of these, the first has no frames of replicas or of many objects."""
-LONGEST_BODY: Final = 64 << 20
-MOST_SUBJECTS: Final = 255
+"""Values of `RunBody.host`."""
+FORMAT: Final = 5
+"""Increased when the encoding of frames or blocks changes."""
+READ_FORMATS: Final = (2, 3, 4, 5)
+"""Formats 2 and 3 have frames instead of items for the calls of a simulation. Before format 5,
+snapshots of live schedulers have no `STATE`."""
+MAX_BODY_BYTES: Final = 64 << 20
+MAX_SUBJECTS: Final = 255
 FIRST_TIME, LAST_TIME = -62135596800.0, 253402300799.0
-"""The first and the last second of a calendar, years 1 to 9999, as Unix time: a frame has no other time."""
+"""Bounds of frame times: the first and last second of the years 1 to 9999, as Unix time."""
 
 _HEAD: Final = struct.Struct("<IBBd")
 _NAME: Final = struct.Struct("<H")
-_LONGEST_NAME: Final = 0xFFFF
+_MAX_NAME_BYTES: Final = 0xFFFF
 
 
 class FrameKind(IntEnum):
-    """The kinds of frames, by what they tell."""
+    """The kinds of frames."""
 
     SNAPSHOT = 1
-    """Every segment begins with one: the frames after it, as many as it says, lead to where the record goes on."""
+    """Start of a segment; the next `SnapshotBody.frames` frames restore the state at this point."""
     RUN = 2
-    """How the scheduler was made: versions, seed, configuration, plugins."""
+    """Setup of the scheduler: versions, seed, configuration, plugins."""
     OBJECT = 3
-    """An API object that the next step gives to a simulation."""
+    """An API object in a snapshot, or one that the next step adds to a simulation."""
     STEP = 4
-    """Something that was done to a simulation, in terms of its methods."""
+    """A call of a method of a simulation."""
     DECISION = 5
     """The end of a scheduling cycle."""
     BINDING = 6
-    """The end of a binding cycle: the pod is bound, or that failed."""
+    """The end of a binding cycle, successful or not."""
     END = 7
-    """The record was closed in good order."""
+    """The record was closed properly."""
     PLACED = 8
-    """Replicas that were placed together: decisions and bindings, many at once (`placed`)."""
+    """Format 3: decisions and bindings of replicas that were scheduled together."""
     OBJECTS = 9
-    """Objects of one kind that the next step gives to a simulation, many at once (`given_objects`)."""
+    """Format 3: objects of one kind that the next step adds to a simulation."""
+
+    STATE = 10
+    """State of a live scheduler in a snapshot besides objects: queue, bindings, random source."""
 
     STIMULI = 16
-    """Stimuli of a live cluster's scheduler, many at once, and what came of them (`live_items`)."""
+    """Many items (`items`): inputs of a scheduler or simulation, and their results."""
 
     WATCH_EVENT = 32
-    """A line of a watch or an item of a list, as the API server sent it."""
+    """A watch event or list item as sent by the API server."""
     TICK = 33
-    """The host had the scheduler do something that is due: an attempt, a flush of the queue."""
+    """An action that the host ran on the scheduler: an attempt, a flush of the queue."""
     ANSWER = 34
-    """The answer to a call of the scheduler to the outside: a write, a read of a plugin, a question to an extender."""
+    """The result of an external call: a write, a plugin's read, an extender request."""
     TASK_STEP = 35
-    """A coroutine of the scheduler went on: a binding, a preemption."""
+    """A step of a coroutine of the scheduler: a binding, a preemption."""
     TOLD_MEANWHILE = 36
-    """A watched object that was told in the middle of a call to the outside, which changed it at once: in a sandbox."""
+    """A watched object delivered during an external call that changed it (only in a sandbox)."""
     CALL_END = 37
-    """A call that the scheduler has begun and does not wait for has ended."""
+    """The end of a call that the scheduler started without awaiting it."""
 
 
 class Frame(NamedTuple):
-    """One frame, as it was or will be written."""
+    """One frame on disk."""
 
     kind: int
-    #: Unix time by the scheduler's clock, which is virtual in a simulation.
+    #: Unix time of the scheduler's clock, which is virtual in a simulation.
     time: float
-    #: The objects that the frame is about, `kind/key` each.
+    #: Objects that the frame concerns, as `kind/key`.
     subjects: tuple[str, ...]
     body: bytes
-    #: Counts all frames of a record from 0; given by the writer.
+    #: Index of the frame in the record, from 0; set by the writer.
     number: int = -1
-    #: Hashes of the names that a frame of many things is about, for the index of its block; and the time of the last of these
-    #: things. Neither is in the frame itself.
+    #: Name hashes of the items, for the block's index, and time of the last item; not stored.
     name_hashes: Collection[int] = ()
     until: float = -math.inf
 
 
 class FrameError(ValueError):
-    """Bytes that are no frames, or a frame that cannot be written."""
+    """Bytes that cannot be decoded to frames, or a frame that cannot be written."""
 
 
 def packed_head(frame: Frame) -> bytes:
-    """The bytes of a frame up to its body. Raises `FrameError` for one that is too large."""
-    if len(frame.body) > LONGEST_BODY:
+    """Return the bytes of a frame up to its body. Raises `FrameError` if the frame is too large."""
+    if len(frame.body) > MAX_BODY_BYTES:
         raise FrameError(f"a frame of {len(frame.body)} bytes is too large for a record")
-    encoded_names = [name.encode(errors="replace")[:_LONGEST_NAME] for name in frame.subjects[:MOST_SUBJECTS]]
+    encoded_names = [name.encode(errors="replace")[:_MAX_NAME_BYTES] for name in frame.subjects[:MAX_SUBJECTS]]
     names = b"".join([_NAME.pack(len(name)) + name for name in encoded_names])
     return _HEAD.pack(len(names) + len(frame.body), frame.kind, len(encoded_names), frame.time) + names
 
 
 def unpacked(data: bytes, first_number: int) -> Iterator[Frame]:
-    """The frames of a block. Raises `FrameError`."""
+    """Yield the frames of a block. Raises `FrameError`."""
     position, number = 0, first_number
     while position < len(data):
         if position + _HEAD.size > len(data):
@@ -148,33 +151,33 @@ Moment: TypeAlias = Annotated[float, msgspec.Meta(ge=FIRST_TIME, le=LAST_TIME)]
 
 
 class _Body(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Base of the bodies: names as in Kubernetes' JSON, fields that say nothing left out, unknown ones passed over."""
+    """Base class of bodies: camelCase names; defaults are omitted, unknown fields ignored."""
 
 
 class SnapshotBody(_Body, frozen=True):
-    #: So many frames follow that belong to the snapshot.
+    #: Number of following frames that belong to the snapshot.
     frames: Count
-    #: So many decisions were made before; what leads here makes them again.
+    #: Number of earlier decisions, which the frames of the snapshot reproduce in a replay.
     decisions: Count = 0
-    #: Nothing was before: a process begins here, which may go on with the record of an earlier one.
+    #: Whether a process begins here. It may continue the record of an earlier one.
     begins: bool = False
-    #: Why something before the snapshot is missing.
+    #: Reason why frames before the snapshot are missing.
     gap: str = ""
     format: int = FORMAT
 
 
 class PluginFile(_Body, frozen=True):
-    """A Python file with plugins. Its content is not in the record: nothing of a record is ever executed."""
+    """A Python file with plugins. Its content is not recorded: nothing in a record is executed."""
 
     file: str
-    #: BLAKE2b of its content.
+    #: BLAKE2b digest of its content.
     digest: str
 
 
 class RunBody(_Body, frozen=True):
-    """How a scheduler was made."""
+    """Setup of a scheduler."""
 
-    #: The command that records: `simulate`, `run` or `sandbox`.
+    #: The recorded command: `simulate`, `run` or `sandbox`.
     host: str
     version: str
     kube_scheduler_version: str
@@ -185,27 +188,46 @@ class RunBody(_Body, frozen=True):
     #: Feature gates that differ from their defaults.
     gates: dict[str, bool] = {}
     plugin_files: tuple[PluginFile, ...] = ()
-    #: The plugins that run, by profile.
+    #: Enabled plugins by profile.
     plugins: dict[str, tuple[str, ...]] = {}
     #: A KubeletPolicy.
     kubelets: dict[str, Any] = {}
     controllers: bool = True
-    #: Seconds after which an unschedulable pod is tried again without a reason.
+    #: Seconds after which an unschedulable pod is retried without an event.
     max_in_unschedulable: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    #: Whether pods are bound without waiting; whether by calls that no task waits for (`framework.ports.BindingBeginner`); and
-    #: whether cycles that take too long are postponed.
+    #: Whether pods are bound synchronously, or by calls that no task awaits
+    #: (`ports.BindingBeginner`).
     binds_at_once: bool = False
     begins_bindings: bool = False
-    #: How many such calls are under way at once. Records that do not say so are of versions that had sixteen.
+    #: Maximum number of such calls in flight. Versions that did not record it had sixteen.
     bindings_at_once: Count = 16
-    #: Whether digests of totals are exact. Earlier versions summed up floating-point numbers, which round large ones.
+    #: Whether digests of totals are exact. Earlier versions summed floats, which round.
     has_exact_digests: bool = False
+    #: Whether UIDs are UUIDs. In simulations of earlier versions the same pods have other UIDs.
+    has_uuids: bool = False
+    #: "1.36" or "1.37"; "" in records of versions that only emulated 1.36.
+    emulated_version: str = ""
+    #: Whether cycles that take too long are postponed.
     postpones: bool = True
 
     @property
     def is_live(self) -> bool:
-        """Whether stimuli are recorded, and not steps of a simulation."""
+        """Whether the record has stimuli instead of steps of a simulation."""
         return self.host != SIMULATED
+
+
+class StateBody(_Body, frozen=True, kw_only=True):
+    """State of a live scheduler between two stimuli."""
+
+    scheduler: SavedScheduler
+    #: Numbers of calls and coroutines so far.
+    calls: Count
+    tasks: Count
+    #: Numbers of the calls that started the bindings in flight, in order.
+    open_calls: tuple[Count, ...] = ()
+    #: Number of the coroutine that awaits these bindings, or 0; whether it has made its first step.
+    binding_task: Count = 0
+    has_begun: bool = False
 
 
 class StepBody(_Body, frozen=True):
@@ -214,29 +236,29 @@ class StepBody(_Body, frozen=True):
     method: str
     arguments: tuple[Any, ...] = ()
     keywords: dict[str, Any] = {}
-    #: So many `OBJECT` frames stand before it: the objects that are given.
+    #: Number of `OBJECT` frames before this one that belong to the call.
     objects: Count = 0
-    #: Of `_add`: objects of unknown kinds by kind, and notes about the input.
+    #: For `_add`: number of objects of unknown kinds by kind, and notes about the input.
     skipped: dict[str, int] = {}
     notes: tuple[str, ...] = ()
 
 
 class DecisionBody(DecisionRecord, frozen=True, gc=False):
-    """The end of a scheduling cycle: what `/debug/decisions` shows, and what it takes to compare it with another one."""
+    """The end of a scheduling cycle: the fields of `/debug/decisions`, and more for comparisons."""
 
-    #: How often the pod has been tried, this time included.
+    #: Number of scheduling attempts of the pod, including this one.
     attempt: int = 0
-    #: The weighted total of the chosen node; None: fewer than two nodes fitted, and nothing was scored.
+    #: Weighted total score of the chosen node; None without scoring (at most one feasible node).
     total: int | None = None
-    #: Of the totals of all nodes that fitted (`engine.totals_digest`); "" where nothing was scored.
+    #: Digest of the totals of all feasible nodes (`engine.totals_digest`); "" without scoring.
     digest: str = ""
-    #: The node on which room is made for the pod, and the pods that have to go for it.
+    #: The node nominated by preemption, and the victims.
     nominated_node: str = ""
     victims: tuple[str, ...] = ()
 
 
 class PlacedPod(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The decision on a pod that got a node, in short: what differs from one pod to the next."""
+    """Compact decision of a scheduled pod: only the fields that differ between pods."""
 
     pod: str
     uid: str
@@ -257,10 +279,32 @@ class PlacedPod(msgspec.Struct, frozen=True, array_like=True, gc=False):
         )
 
     def decision(self, profile: str, at: float) -> DecisionBody:
-        """The decision in full."""
+        """Return the full decision."""
         node = (self.node, self.ties, self.feasible_nodes)
         scores = (self.attempt, self.total, self.digest)
         return DecisionBody(self.pod, self.uid, profile, Outcome.SCHEDULED, at, *node, "", (), *scores)
+
+
+class PlacedBody(_Body, frozen=True):
+    """Replicas scheduled together by one profile, in format 3."""
+
+    profile: str
+    at: float
+    replicas: list[PlacedPod]
+    #: UIDs of replicas that were not bound immediately; their bindings have separate frames.
+    not_bound: list[str] = []
+
+
+class ObjectsBody(_Body, frozen=True):
+    """Objects of one kind that are passed to a simulation."""
+
+    api_version: str
+    kind: str
+    is_namespaced: bool
+    #: Without `apiVersion` and `kind`.
+    items: list[Any]
+    #: Whether the objects' history includes this.
+    has_history: bool = True
 
 
 class BindingBody(_Body, frozen=True, gc=False):
@@ -269,52 +313,52 @@ class BindingBody(_Body, frozen=True, gc=False):
     pod: str
     uid: str
     node: str = ""
-    #: Why the pod is not bound, if it is not.
+    #: Reason why the binding failed; "" for a bound pod.
     message: str = ""
 
 
 class EndBody(_Body, frozen=True):
     decisions: int
-    #: False: something was done to the simulation that is not in the record, so that it cannot be replayed.
+    #: False if the simulation was changed in a way that was not recorded, so it cannot be replayed.
     is_complete: bool = True
 
 
 class WatchedChange(StrEnum):
-    """Changes of watched objects, as `ingest` is told of them."""
+    """Changes of watched objects, as delivered to `ingest`."""
 
     CHANGED = "CHANGED"
     DELETED = "DELETED"
     EXPECTED = "EXPECTED"
-    """A list came with so many objects of the kind."""
+    """Announcement of a list with this number of objects of the kind."""
 
 
 class WatchEventBody(_Body, frozen=True):
-    """An object of a watch or a list, as it was told to the scheduler."""
+    """An object from a watch or list, as delivered to the scheduler."""
 
     type: WatchedChange
     #: API version and kind: `apps/v1/ReplicaSet`.
     kind: str
-    #: Readings of the scheduler's clock while it dealt with this, in order.
+    #: Readings of the scheduler's clock while it handled the event, in order.
     clock: tuple[float, ...] = ()
-    #: The object's JSON to the byte; for `EXPECTED` a number.
+    #: The object's JSON, byte for byte; a number for `EXPECTED`.
     object: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class ToldBody(WatchEventBody, frozen=True, kw_only=True):
-    """An object that was told in the middle of a call to the outside."""
+    """An object that was delivered during an external call."""
 
     call: int
 
 
 class TickBody(_Body, frozen=True):
-    what: Stimulus
+    what: HostAction
     clock: tuple[float, ...] = ()
-    #: Of an attempt that may wait for extenders: the number of the coroutine that makes it.
+    #: Number of the coroutine of an attempt that may wait for extenders.
     task: int = 0
 
 
 class StepCause(StrEnum):
-    """Why a coroutine goes on."""
+    """Why a coroutine continues."""
 
     WOKEN = "woken"
     CANCELLED = "cancelled"
@@ -322,27 +366,27 @@ class StepCause(StrEnum):
 
 
 class TaskStepBody(_Body, frozen=True):
-    #: Coroutines are counted from 1, in the order in which the scheduler makes them.
+    #: Number of the coroutine, from 1 in the order of creation.
     task: int
     clock: tuple[float, ...] = ()
     cause: StepCause = StepCause.WOKEN
 
 
 class RaisedError(_Body, frozen=True):
-    """An exception instead of an answer."""
+    """Exception raised by an external call."""
 
     name: str
     message: str
-    #: Whether it is meant for users (`SteersmanError`).
+    #: Whether it is a `SteersmanError`, which is meant for users.
     is_for_users: bool = False
-    #: Of an extender's error: it may have done what it was asked for.
+    #: For an extender's error: whether the request may have taken effect.
     may_have_acted: bool = False
-    #: Of a reading plugin's error: the API server's HTTP status.
+    #: For a plugin's read error: the API server's HTTP status.
     code: int = 0
 
 
 class CallEndBody(_Body, frozen=True):
-    """How a call ended that no task waits for."""
+    """The end of a call that no task awaits."""
 
     call: int
     clock: tuple[float, ...] = ()
@@ -350,10 +394,10 @@ class CallEndBody(_Body, frozen=True):
 
 
 class AnswerBody(_Body, frozen=True):
-    """The answer to a call to the outside; calls are counted from 1, in the order in which the scheduler makes them."""
+    """The result of an external call; calls are numbered from 1 in the order of their start."""
 
     call: int
-    #: Plain values and documents, depending on the method that was called.
+    #: JSON value; its type depends on the called method.
     value: msgspec.Raw = msgspec.Raw(b"null")
     error: RaisedError | None = None
 
@@ -361,5 +405,5 @@ class AnswerBody(_Body, frozen=True):
 def encoded(
     kind: FrameKind, time: float, body: msgspec.Struct, subjects: Iterable[str] = (), number: int = -1
 ) -> Frame:
-    """A frame with this body."""
+    """Return a frame with this body encoded."""
     return Frame(kind, time, tuple(subjects), msgspec.json.encode(body), number)

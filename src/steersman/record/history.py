@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history of a pod or a node: everything that a record has about it, in the order of time. All decisions of a record are a
-table for other programs: a row per attempt, in the order in which they were made."""
+"""The history of a pod or node in a record, and the table of all decisions for other programs: a
+row per attempt, both in chronological order."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from typing import Any, Final
 
 import msgspec
 
-from steersman.errors import InputError
-from steersman.explain import Outcome
-from steersman.record.frames import BindingBody, DecisionBody, Frame, FrameKind, RunBody, WatchedChange, WatchEventBody
-from steersman.record.reader import Problem, RecordReader
-from steersman.record.recorded_run import body_of, first_problem
-from steersman.sim.frames import FrameTable, Row
+from steersman.base import HISTORY_VERSION, InputError
+from steersman.record.frames import BindingBody, DecisionBody, Frame, FrameKind, WatchedChange, WatchEventBody
+from steersman.record.reader import Problem, RecordReader, snapshot_of
+from steersman.record.recorded_run import body_of, first_run
+from steersman.scheduler.diagnosis import Outcome
+from steersman.simulation import FrameTable, Row
 
-API_VERSION: Final = "steersman.dev/history/v1"
 ADDED: Final = "added"
 DELETED: Final = "deleted"
+FOUND: Final = "found"
+AFTER_GAP: Final = "the record continues here after a gap; what was before is missing"
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -28,49 +29,48 @@ class HistoryEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
 
     #: Seconds since the start of the record.
     at: float
-    #: The pod that it is about.
+    #: Key of the pod.
     pod: str
-    #: One or a few words: scheduled, unschedulable, error, bound, not bound, preempted, nominated, added, deleted.
+    #: One or a few words: scheduled, unschedulable, error, bound, not bound, preempted, nominated,
+    #: added, deleted, found (after a gap).
     event: str
     node: str = ""
-    #: Which attempt it was; 0 where it was none.
+    #: Number of the attempt; 0 for events other than attempts.
     attempt: int = 0
     message: str = ""
-    #: Of an attempt in vain, the plugins that have rejected the pod.
+    #: The plugins that rejected the pod in a failed attempt.
     rejected_by: tuple[str, ...] = ()
 
 
 class History(msgspec.Struct, frozen=True, rename="camel"):
     #: `pod/default/web-0` or `node/n1`.
     subject: str
-    #: Seconds since the start from which on the record is complete.
+    #: Seconds after the start since which the record is complete.
     since: float
     entries: tuple[HistoryEntry, ...]
     problems: tuple[Problem, ...] = ()
-    #: The command that was recorded, and the Unix time at which it began.
+    #: The recorded command, and the Unix time of its start.
     host: str = "simulate"
     start: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         document: dict[str, Any] = msgspec.to_builtins(self)
-        return {"apiVersion": API_VERSION, "kind": "History", **document}
+        return {"apiVersion": HISTORY_VERSION, "kind": "History", **document}
 
 
 def history(
     directory: str | os.PathLike[str], name: str, *, since: float | None = None, until: float | None = None
 ) -> History:
-    """The history of a pod (`default/web-0`, `web-0`, `pod/default/web-0`) or of a node (`n1`, `node/n1`). Raises
-    `InputError`, also if the record knows nothing of it. `since` and `until` are seconds after the start."""
+    """Return the history of a pod (`default/web-0`, `web-0`, `pod/default/web-0`) or node (`n1`,
+    `node/n1`). `since` and `until` count from the start. Raises `InputError`, also if not found."""
     reader = RecordReader(directory)
-    run, complete_since = _first_run(reader)
+    run, complete_since = first_run(reader)
     start = run.start
     first = -math.inf if since is None else start + since
     last = math.inf if until is None else start + until
     for subject in _subjects(name):
-        found = reader.frames(subject, first, last)
-        entries = tuple(
-            _first_of_objects(entry for frame in found for entry in _entries(frame, subject, reader, start))
-        )
+        found = reader.frames(subject, first, last, after_gaps=True)
+        entries = tuple(_first_of_objects(_all_entries(found, subject, reader, start)))
         if entries:
             since_start = round(complete_since - start, 6)
             return History(subject, since_start, entries, tuple(reader.problems), run.host, start)
@@ -81,7 +81,7 @@ _HINT: Final = 'write "pod/default/web-0" or "node/n1"'
 
 
 def _subjects(name: str) -> list[str]:
-    """The objects that may be meant."""
+    """Return the subjects that the name may refer to."""
     kind, _, rest = name.partition("/")
     if kind in ("pod", "pods", "po") and rest:
         return [f"pod/{rest if '/' in rest else f'default/{rest}'}"]
@@ -91,24 +91,39 @@ def _subjects(name: str) -> list[str]:
 
 
 def _first_of_objects(entries: Iterable[HistoryEntry]) -> Iterator[HistoryEntry]:
-    """Entries without repetitions: an object that is told again and again was added once, and again after it was deleted."""
+    """Yield the entries, but only the first "added" event until the object is deleted."""
     is_there = False
     for entry in entries:
         if entry.event != ADDED or not is_there:
             yield entry
-        if entry.event in (ADDED, DELETED):
-            is_there = entry.event == ADDED
+        if entry.event in (ADDED, DELETED, FOUND):
+            is_there = entry.event != DELETED
 
 
-def _first_run(reader: RecordReader) -> tuple[RunBody, float]:
-    """How the first scheduler was made, and when the record begins."""
-    since = 0.0
-    for frame in reader.frames():
+def _all_entries(frames: Iterable[Frame], subject: str, reader: RecordReader, start: float) -> Iterator[HistoryEntry]:
+    snapshot_end = -1
+    for frame in frames:
         if frame.kind == FrameKind.SNAPSHOT:
-            since = frame.time
-        elif frame.kind == FrameKind.RUN:
-            return body_of(frame, RunBody, reader.directory), since
-    raise InputError("does not say how it began", file=str(reader.directory), hint=first_problem(reader))
+            snapshot = snapshot_of(frame, reader.directory)
+            snapshot_end = frame.number + snapshot.frames if snapshot.gap else -1
+        elif frame.number <= snapshot_end and frame.kind == FrameKind.OBJECT:
+            yield _found(frame, subject, reader, start)
+        else:
+            yield from _entries(frame, subject, reader, start)
+
+
+def _found(frame: Frame, subject: str, reader: RecordReader, start: float) -> HistoryEntry:
+    """Return the entry of an object in the snapshot after a gap."""
+    node = _node(subject) or body_of(frame, _Served, reader.directory).spec.node_name
+    return HistoryEntry(round(frame.time - start, 6), _pod(subject), FOUND, node=node, message=AFTER_GAP)
+
+
+class _ServedSpec(msgspec.Struct, rename="camel"):
+    node_name: str = ""
+
+
+class _Served(msgspec.Struct):
+    spec: _ServedSpec = msgspec.field(default_factory=_ServedSpec)
 
 
 def _entries(frame: Frame, subject: str, reader: RecordReader, start: float) -> Iterator[HistoryEntry]:
@@ -141,7 +156,7 @@ def _of_decision(decision: DecisionBody, subject: str, at: float) -> Iterator[Hi
 
 
 def _reason(decision: DecisionBody) -> str:
-    """Why a pod got its node."""
+    """Return the reason for the choice of the node; "" for an unscheduled pod."""
     if decision.outcome is not Outcome.SCHEDULED:
         return ""
     if decision.total is None:
@@ -179,15 +194,15 @@ COLUMNS: Final = {
     "binding_failed": str,
     "digest": str,
 }
-"""Times are Unix times; `bound_at` is when the binding was done, `binding_failed` why it was not; several names are parted by
-commas; what does not apply is empty."""
+"""Times are Unix times; `bound_at` is the time of the binding, `binding_failed` the reason for its
+failure; multiple names are separated by commas; values that do not apply are empty."""
 
 
 def decision_table(directory: str | os.PathLike[str]) -> FrameTable:
-    """Every decision of a record, with what came of it. Raises `InputError`."""
+    """Return all decisions of a record with their bindings. Raises `InputError`."""
     reader = RecordReader(directory)
     decisions: list[DecisionBody] = []
-    #: By the decision's number: when its binding ended, and why it failed.
+    #: Decision index → time at which its binding ended, reason for its failure.
     bindings: dict[int, tuple[float, str]] = {}
     latest: dict[str, int] = {}
     for frame in reader.frames():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A moment of a record, as a simulation. Of a recorded simulation, what was done up to then is done again, and it stands still
-there; of a live cluster, it has the objects that the scheduler knew, and pods where it had put them.
+"""Simulations that start at a moment of a record. Of a recorded simulation, earlier calls are
+repeated; of a live cluster, the objects known to the scheduler are added, pods on decided nodes.
 
-What can be asked of any simulation can be asked of this one: why a pod waits, which change would help, what would come next.
+They answer the same questions as others: why a pod waits, which change helps, what comes next.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ from typing import Final
 import msgspec
 
 from steersman import api
-from steersman.assembly.registry import PluginSource
-from steersman.errors import InputError
-from steersman.kubelets import DEFAULT_POLICY
+from steersman.base import InputError
+from steersman.cluster.kubelets import DEFAULT_POLICY
+from steersman.record.expansion import delivered_object, snapshot_object
 from steersman.record.frames import (
     BindingBody,
     DecisionBody,
     Frame,
     FrameKind,
     RunBody,
+    StateBody,
     WatchedChange,
     WatchEventBody,
 )
-from steersman.record.live_items import kind_text, snapshot_object, told_object
+from steersman.record.items import kind_text
 from steersman.record.reader import RecordReader, snapshot_of
 from steersman.record.recorded_run import (
     RecordedRun,
@@ -39,11 +40,11 @@ from steersman.record.recorded_run import (
 )
 from steersman.record.recorded_setup import NO_CONSENT, PluginConsent, scheduler_options, simulation_setup
 from steersman.record.steps import do_again, repeat, step_of
-from steersman.sim import Simulation
-from steersman.sim.journal import JournaledCall
+from steersman.scheduler.assembly import PluginSource
+from steersman.simulation import JournaledCall, Simulation
 
 _TAKE_TIME: Final = frozenset({"run", "advance"})
-"""Steps that can be told how far to go."""
+"""Steps that accept an end time."""
 
 
 def simulation_at(
@@ -53,11 +54,12 @@ def simulation_at(
     plugins: Iterable[PluginSource] = (),
     trusts_record: bool = False,
 ) -> Simulation:
-    """The recorded cluster and its queue as they were at a time: so many seconds after the start of the record, or a moment
-    with a time zone. Whoever asks closes it. Of a live cluster it has the objects, and pods are on the nodes that were decided;
-    what waits is tried as if it had just come. `plugins` are files that may be run where the record names them;
-    `trusts_record`: all that it names may. Raises `InputError` for a record that cannot be used, and for a time that is
-    not in it."""
+    """Return the recorded cluster and its queue at `time`: seconds after the record's start or a
+
+    timezone-aware datetime. The caller closes the simulation. For a live cluster, pods are on their
+    decided nodes, and pending pods are queued like new ones. `plugins` are files of the record that
+    may be executed; `trusts_record` allows all of them. Raises `InputError` for an unusable record,
+    or a time outside it."""
     reader = RecordReader(directory)
     run, begin, end = record_bounds(reader)
     until = time.timestamp() if isinstance(time, datetime) else run.start + time
@@ -70,7 +72,7 @@ def simulation_at(
     if run.is_live:
         return _live_simulation_at(reader, until, consent)
     recorded = read_run(directory)
-    simulation = Simulation.made(simulation_setup(recorded.run, None, consent))
+    simulation = Simulation.from_setup(simulation_setup(recorded.run, None, consent))
     try:
         _go(simulation, recorded, until)
     except BaseException:
@@ -80,7 +82,7 @@ def simulation_at(
 
 
 def _go(simulation: Simulation, recorded: RecordedRun, until: float) -> None:
-    """Does everything that was begun by then."""
+    """Repeat all calls that began until then."""
     begun = [step for step in recorded.steps if step.frame.time <= until]
     for step in begun[:-1]:
         repeat(step.frame, step.objects, simulation)
@@ -89,8 +91,8 @@ def _go(simulation: Simulation, recorded: RecordedRun, until: float) -> None:
 
 
 def _repeat_until(step: RecordedStep, simulation: Simulation, seconds: float) -> None:
-    """Takes the last step, which may have gone on for longer."""
-    known = step_of(step.frame, step.objects, simulation.known_kinds)
+    """Repeat the last step, which may extend beyond `seconds`, up to that time."""
+    known = step_of(step.frame, step.objects, simulation.scheduler.known_kinds)
     if known.method in _TAKE_TIME:
         end = known.arguments[0] if known.arguments else None
         stops = known.method == "run" or bool(known.keywords.get("stops_at_rest"))
@@ -101,7 +103,7 @@ def _repeat_until(step: RecordedStep, simulation: Simulation, seconds: float) ->
         do_again(known, trial)
         goes_too_far = trial.now > seconds
     if goes_too_far:
-        JournaledCall("advance", (seconds,)).repeat(simulation)
+        simulation.repeat(JournaledCall("advance", (seconds,)))
     else:
         do_again(known, simulation)
 
@@ -110,7 +112,7 @@ def _repeat_until(step: RecordedStep, simulation: Simulation, seconds: float) ->
 
 
 def _live_simulation_at(reader: RecordReader, until: float, plugins: PluginConsent) -> Simulation:
-    """The cluster as the recorded scheduler knew it at that time. Raises `InputError`."""
+    """Return the cluster known to the recorded scheduler at that time. Raises `InputError`."""
     known = KnownCluster(reader, plugins)
     for frame in reader.all_frames():
         if frame.time > until:
@@ -125,7 +127,7 @@ def _live_simulation_at(reader: RecordReader, until: float, plugins: PluginConse
 
 
 class KnownCluster:
-    """The objects that the scheduler of a record knows at a time."""
+    """The objects known to the scheduler after the frames added so far."""
 
     def __init__(self, reader: RecordReader, plugins: PluginConsent = NO_CONSENT) -> None:
         self._reader = reader
@@ -133,7 +135,7 @@ class KnownCluster:
         self.run: RunBody | None = None
         self._kinds: dict[str, type[api.Object]] = {}
         self._objects: dict[tuple[str, str], api.Object] = {}
-        #: By uid, the node of a pod that the scheduler has decided on.
+        #: Pod UID → the node that the scheduler chose.
         self._decided: dict[str, str] = {}
 
     def add(self, frame: Frame) -> None:
@@ -143,6 +145,9 @@ class KnownCluster:
             self._objects.clear()
         elif frame.kind == FrameKind.RUN:
             self._begin(body_of(frame, RunBody, self._reader.directory))
+        elif frame.kind == FrameKind.STATE:
+            state = body_of(frame, StateBody, self._reader.directory)
+            self._decided.update((pod.uid, pod.node) for pod in state.scheduler.assumed)
         elif frame.kind == FrameKind.OBJECT:
             self._put(snapshot_object(frame, self._kinds))
         elif frame.kind in (FrameKind.WATCH_EVENT, FrameKind.TOLD_MEANWHILE):
@@ -159,11 +164,11 @@ class KnownCluster:
     def _begin(self, run: RunBody) -> None:
         if self.run is None or run.seed != self.run.seed:
             with Simulation(scheduler_options(run, None, self._plugins), controllers=False) as simulation:
-                self._kinds = {kind_text(kind): kind for kind in simulation.known_kinds}
+                self._kinds = {kind_text(kind): kind for kind in simulation.scheduler.known_kinds}
         self.run = run
 
     def _tell(self, body: WatchEventBody) -> None:
-        obj = told_object(body, self._kinds)
+        obj = delivered_object(body, self._kinds)
         if obj is not None and body.type is WatchedChange.CHANGED:
             self._put(obj)
         elif obj is not None:
@@ -173,12 +178,12 @@ class KnownCluster:
         self._objects[kind_text(type(obj)), api.key(obj)] = obj
 
     def objects_with_nodes(self) -> list[api.Object]:
-        """All objects; pods that were decided on, and are not bound yet, have their node."""
+        """Return all objects; unbound pods with a decided node have that node."""
         return [with_decided_node(obj, self._decided) for obj in self._objects.values()]
 
 
 def with_decided_node(obj: api.Object, decided: Mapping[str, str]) -> api.Object:
-    """The object; a pod that has no node, and was decided on, with its node. `decided` has nodes by uid."""
+    """Return the object; an unbound pod gets its node from `decided` (pod UID → node)."""
     if not isinstance(obj, api.Pod) or obj.spec.node_name or (node := decided.get(obj.metadata.uid)) is None:
         return obj
     return msgspec.structs.replace(obj, spec=msgspec.structs.replace(obj.spec, node_name=node))

@@ -1,43 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a record: all frames, or those about one object, whatever has become of the files since.
+"""Reader of all frames of a record, or those of one object, even from damaged files.
 
-What cannot be read is passed over and told (`Problem`); a frame that is given is as it was written.
+Unreadable parts are skipped and reported (`Problem`); every returned frame is intact.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-from steersman.errors import InputError
+from steersman.base import InputError
+from steersman.record.expansion import expanded
 from steersman.record.frames import READ_FORMATS, Frame, FrameError, FrameKind, SnapshotBody
-from steersman.record.given_objects import expanded_objects
-from steersman.record.live_items import expanded
-from steersman.record.placed import expanded_replicas
 from steersman.record.segments import BlockHead, Damage, read_frames, read_head, read_header, segment_files
 
 
 class ProblemKind(StrEnum):
     TORN_TAIL = "torn tail"
-    """The last segment was not written to its end: the process was killed. The last second is missing at most."""
+    """Incomplete last segment: the process was killed. At most the last second is missing."""
     DAMAGED = "damaged"
-    """Something in the middle of the record cannot be read."""
+    """A part in the middle of the record is unreadable."""
     MISSING = "missing"
     """Frames are missing between others."""
 
 
 class Problem(msgspec.Struct, frozen=True, rename="camel"):
-    """Something of a record that is not there any more."""
+    """A missing or unreadable part of a record."""
 
     kind: ProblemKind
     file: str
-    #: In the file; 0 for a file as a whole.
+    #: Offset in the file; 0 for the whole file.
     offset: int
     message: str
 
@@ -46,15 +44,15 @@ class Problem(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Wanted(NamedTuple):
-    """Which frames are wanted."""
+    """Filter for frames."""
 
-    #: None: about any object.
+    #: None for any object.
     subject: str | None
     since: float
     until: float
 
     def may_be_in(self, head: BlockHead) -> bool:
-        """Whether a frame of the block may be wanted, by its index."""
+        """Return whether, by its index, the block may contain a matching frame."""
         is_in_time = head.last_time >= self.since and head.first_time <= self.until
         return is_in_time and (self.subject is None or head.may_name(self.subject))
 
@@ -75,30 +73,38 @@ class RecordReader:
         if not self.files:
             wrong = "holds no record" if is_directory else "is no directory"
             raise InputError(wrong, file=str(directory), hint="steersman simulate --record DIR writes one")
-        #: What was found to be missing, of the frames that were read last.
+        #: Problems found by the last iteration.
         self.problems: list[Problem] = []
 
-    def frames(self, subject: str | None = None, since: float = -math.inf, until: float = math.inf) -> Iterator[Frame]:
-        """All frames in order, or those about one object, or of a time (both ends included); the frames of snapshots only
-        where the record begins, because they repeat what came before. `problems` is known when the last one was given.
-        Raises `InputError`."""
+    def frames(
+        self,
+        subject: str | None = None,
+        since: float = -math.inf,
+        until: float = math.inf,
+        *,
+        after_gaps: bool = False,
+    ) -> Iterator[Frame]:
+        """Yield the frames in order, optionally of one object or a time range (inclusive). Repeated
+        state is skipped: snapshots except the first and, with `after_gaps`, those after a gap.
+        `problems` is complete after the last frame. Raises `InputError`."""
         repeated = 0
         is_first = True
         for frame in self._wanted(_Wanted(subject, since, until)):
             if is_first and frame.kind == FrameKind.SNAPSHOT:
                 snapshot_of(frame, self.directory)
             elif frame.kind == FrameKind.SNAPSHOT:
-                repeated = frame.number + snapshot_of(frame, self.directory).frames
+                snapshot = snapshot_of(frame, self.directory)
+                repeated = 0 if after_gaps and snapshot.gap else frame.number + snapshot.frames
             is_first = False
             if (frame.number > repeated or not repeated) and since <= frame.time <= until:
                 yield frame
 
     def all_frames(self) -> Iterator[Frame]:
-        """All frames in order, those of snapshots as well. `problems` grows while they are read."""
+        """Yield all frames in order, including snapshots. `problems` grows during the iteration."""
         return self._wanted(_Wanted(None, -math.inf, math.inf))
 
     def _wanted(self, wanted: _Wanted) -> Iterator[Frame]:
-        """The frames that are wanted, and all snapshots."""
+        """Yield the matching frames and all snapshots."""
         self.problems = []
         following: int | None = None
         for path in self.files:
@@ -126,7 +132,7 @@ class RecordReader:
         if not wanted.may_be_in(head) and not head.may_name(SNAPSHOT_SUBJECT):
             return
         try:
-            frames = [each for frame in read_frames(file, head) for each in _single_frames(frame)]
+            frames = [each for frame in read_frames(file, head) for each in expanded(frame)]
         except (Damage, FrameError) as problem:
             damage = problem if isinstance(problem, Damage) else Damage(str(problem), head.offset, head.end)
             is_tail = is_last and head.end >= path.stat().st_size
@@ -148,25 +154,12 @@ class RecordReader:
         self.problems.append(Problem(ProblemKind.MISSING, str(path), head.offset, message))
 
 
-_EXPANDERS: Final[dict[int, Callable[[Frame], Iterable[Frame]]]] = {
-    FrameKind.STIMULI: expanded,
-    FrameKind.PLACED: expanded_replicas,
-    FrameKind.OBJECTS: expanded_objects,
-}
-"""Frames of many things, which are read as frames of each."""
-
-
-def _single_frames(frame: Frame) -> Iterable[Frame]:
-    expand = _EXPANDERS.get(frame.kind)
-    return (frame,) if expand is None else expand(frame)
-
-
 SNAPSHOT_SUBJECT = "snapshot"
-"""The name by which snapshots are found."""
+"""The name under which snapshots are indexed."""
 
 
 def snapshot_of(frame: Frame, directory: Path) -> SnapshotBody:
-    """The body of a snapshot. Raises `InputError` for one of a later format."""
+    """Return the body of a snapshot. Raises `InputError` for an unsupported format."""
     try:
         body = msgspec.json.decode(frame.body, type=SnapshotBody)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

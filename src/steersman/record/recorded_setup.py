@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a scheduler was made, on its way into a record and back: configuration, gates and plugins, or those of other files."""
+"""Encoding and decoding of a scheduler's setup: configuration, feature gates and plugins."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ from typing import Final
 import msgspec
 
 from steersman import config
-from steersman.assembly import SchedulerOptions
-from steersman.assembly.registry import PluginSource, register, with_enabled
-from steersman.binding.cycle import BINDINGS_AT_ONCE
-from steersman.build_info import KUBE_SCHEDULER_VERSION, steersman_version
+from steersman.base import KUBE_SCHEDULER_VERSION, InputError, steersman_version
+from steersman.cluster.kubelets import load_policy
 from steersman.config import EffectiveProfile, FeatureGates, SchedulerConfiguration
-from steersman.errors import InputError
-from steersman.kubelets import load_policy
 from steersman.record.frames import PluginFile, RunBody
-from steersman.runtime.capabilities import capabilities_of
-from steersman.runtime.registry import Registry
-from steersman.sim import SimulationSetup
+from steersman.scheduler.assembly import PluginSource, SchedulerOptions, register, with_enabled
+from steersman.scheduler.binding import BINDINGS_AT_ONCE
+from steersman.scheduler.runtime import Registry, capabilities_of
+from steersman.simulation import SimulationSetup
 
 
 def run_body(
@@ -33,8 +30,8 @@ def run_body(
     seed: int,
     start: float,
 ) -> RunBody:
-    """How a scheduler was made."""
-    profiles = config.build(configuration, capabilities_of(registry), gates).profiles
+    """Return the setup of a scheduler."""
+    profiles = config.build(configuration, capabilities_of(registry, gates), gates).profiles
     return RunBody(
         host,
         steersman_version(),
@@ -47,6 +44,8 @@ def run_body(
         {profile.scheduler_name: _plugins(profile) for profile in profiles},
         bindings_at_once=BINDINGS_AT_ONCE,
         has_exact_digests=True,
+        has_uuids=True,
+        emulated_version=str(gates.version),
     )
 
 
@@ -55,7 +54,7 @@ def _plugins(profile: EffectiveProfile) -> tuple[str, ...]:
 
 
 def file_digest(file: str) -> str:
-    """The digest of a plugin's file; "" if it cannot be read."""
+    """Return the digest of a plugin file; "" if it is unreadable."""
     try:
         return blake2b(Path(file).read_bytes(), digest_size=16).hexdigest()
     except OSError:
@@ -69,23 +68,23 @@ TRUST_HINT: Final = "--plugin FILE if you know it, --trust-record-plugins if you
 
 
 class PluginConsent:
-    """The plugin files that may be run for a record, which is data and may come from anybody: those that the user names, or all
-    that the record does."""
+    """The plugin files that may be executed for a record, which is untrusted: those that the user
+    names, or all files of the record."""
 
     def __init__(
         self, plugins: Iterable[PluginSource] = (), *, trusts_record: bool = False, adds_others: bool = False
     ) -> None:
-        """`adds_others`: what the user names, and the record does not, takes part as well."""
+        """`adds_others`: also enable plugins that the user names but the record does not."""
         self._plugins = tuple(plugins)
         self._trusts_record = trusts_record
         self._adds_others = adds_others
 
     def sources(self, run: RunBody) -> tuple[PluginSource, ...]:
-        """The plugins of the recorded scheduler, and more. Raises `InputError` for a file that may not be run, or is gone."""
+        """Return recorded and added plugins. Raises `InputError` for untrusted or missing files."""
         return (*(self._allowed(known) for known in run.plugin_files), *self.others(run))
 
     def others(self, run: RunBody) -> tuple[PluginSource, ...]:
-        """The plugins that take part, and did not in the recorded scheduler."""
+        """Return the plugins that the recorded scheduler did not have."""
         recorded = {self._named(known) for known in run.plugin_files}
         return tuple(source for source in self._plugins if self._adds_others and source not in recorded)
 
@@ -99,7 +98,7 @@ class PluginConsent:
         return file
 
     def _named(self, known: PluginFile) -> PluginSource | None:
-        """The file as the user names it: the same path, or the same content where the record is of another machine."""
+        """Return the user's file with the same path, or the same content if the path differs."""
         files = [source for source in self._plugins if not isinstance(source, type)]
         path = os.path.realpath(known.file)
         same_path = (file for file in files if os.path.realpath(file) == path)
@@ -113,7 +112,7 @@ NO_CONSENT: Final = PluginConsent()
 def simulation_setup(
     run: RunBody, configuration: str | None = None, plugins: PluginConsent = NO_CONSENT
 ) -> SimulationSetup:
-    """How to make the simulation that was recorded; or one with the configuration of another file, or with more plugins."""
+    """Return the recorded simulation's setup, optionally with another configuration or plugins."""
     options = scheduler_options(run, configuration, plugins)
     return SimulationSetup(options, run.seed, run.start, load_policy(run.kubelets), run.controllers)
 
@@ -121,8 +120,8 @@ def simulation_setup(
 def scheduler_options(
     run: RunBody, configuration: str | None = None, plugins: PluginConsent = NO_CONSENT
 ) -> SchedulerOptions:
-    """Options with which the recorded scheduler was made. Raises `InputError`, `ConfigError` and `PluginError`."""
-    gates = FeatureGates(run.gates)
+    """Return the scheduler's options. Raises `InputError`, `ConfigError` and `PluginError`."""
+    gates = FeatureGates(run.gates, run.emulated_version or "1.36")
     registry, names = register(plugins.sources(run))
     chosen = _recorded_configuration(run, gates) if configuration is None else _load(configuration, gates)
     return SchedulerOptions(with_enabled(chosen, names), gates, registry, bindings_at_once=max(1, run.bindings_at_once))

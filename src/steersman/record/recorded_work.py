@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coroutines of a scheduler that is recorded: the steps in which they go on, and what they wait for outside of it.
+"""Coroutines of a recorded scheduler: their steps, and the external work that they await.
 
     task ─ send ─► RecordedWork ─► coroutine of the scheduler ─► OutsideWork ─► a request
 
-What happens within a request is no step of the scheduler: its coroutine goes on when the answer is there.
+Steps within a request are not steps of the scheduler; its coroutine continues with the response.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from steersman.record.frames import StepCause
 
 if TYPE_CHECKING:
-    from steersman.record.live_recorder import LiveRecorder
+    from steersman.record.scheduler_recorder import SchedulerRecorder
 
 T = TypeVar("T")
 
 
 class RecordedWork(Coroutine[Any, Any, T], Generic[T]):
-    """A coroutine whose every step is a stimulus of its scheduler. Can be awaited, or made a task."""
+    """A coroutine whose steps are stimuli of its scheduler. Can be awaited or run as a task."""
 
-    def __init__(self, work: Coroutine[Any, Any, T], number: int, recorder: LiveRecorder) -> None:
+    def __init__(self, work: Coroutine[Any, Any, T], number: int, recorder: SchedulerRecorder) -> None:
         self._work = work
         self.number = number
         self._recorder = recorder
-        #: Whether it waits for something outside of the scheduler, which goes on by itself.
+        #: Whether it awaits external work, which continues by itself.
         self.is_outside = False
+        #: Whether it has made its first step.
+        self.has_begun = False
 
     def send(self, value: Any, /) -> Any:
         return self._step(StepCause.WOKEN, lambda: self._work.send(value))
@@ -48,9 +50,17 @@ class RecordedWork(Coroutine[Any, Any, T], Generic[T]):
         recorder = self._recorder
         recorder.stepping = self
         if not self.is_outside:
-            recorder.steps(self.number, cause)
+            recorder.steps(self.number, cause)  # a snapshot may be made here, before the step
+        self.has_begun = True
         try:
-            return go_on()
+            awaited = go_on()
+        except BaseException:
+            recorder.open_tasks.pop(self.number, None)
+            raise
+        else:
+            if cause is StepCause.CLOSED:
+                recorder.open_tasks.pop(self.number, None)
+            return awaited
         finally:
             recorder.stepping = None
             if not self.is_outside or recorder.is_inside:
@@ -61,12 +71,12 @@ class RecordedWork(Coroutine[Any, Any, T], Generic[T]):
 
 
 class OutsideWork(Coroutine[Any, Any, T], Generic[T]):
-    """A coroutine of the host that a coroutine of the scheduler waits for: while it runs, the scheduler does not."""
+    """A coroutine of the host, awaited by the scheduler. While it runs, the scheduler does not."""
 
-    def __init__(self, work: Coroutine[Any, Any, T], recorder: LiveRecorder) -> None:
+    def __init__(self, work: Coroutine[Any, Any, T], recorder: SchedulerRecorder) -> None:
         self._work = work
         self._recorder = recorder
-        #: Who waits; None before the first step, which is a part of his own.
+        #: The awaiting coroutine; None before the first step, which is part of that one's step.
         self._waiting: RecordedWork[Any] | None = None
 
     def send(self, value: Any, /) -> Any:
@@ -84,7 +94,7 @@ class OutsideWork(Coroutine[Any, Any, T], Generic[T]):
             waits_for = go_on()
         except BaseException as end:
             if waiting is None:
-                recorder.is_inside = True  # there was nothing to wait for
+                recorder.is_inside = True  # it ended without waiting
             else:
                 waiting.is_outside = False
                 recorder.steps(waiting.number, _cause(end))
@@ -107,7 +117,7 @@ def _cause(raised: object) -> StepCause:
 
 
 def _stepped(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Awaits a coroutine step by step, through its own `send` and `throw`."""
+    """Await a coroutine step by step through its own `send` and `throw`."""
     try:
         waits_for = work.send(None)
         while True:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replays a record: does again what was done, and compares decision by decision.
+"""Replay of a record: repeats the recorded inputs and compares each decision.
 
-With the scheduler of the record, every decision has to be the same to the byte, scores included. With another configuration or
-with more plugins the differences are the answer: what would have been decided instead. The attempts at a pod are compared in
-their order, because another scheduler tries pods at other times and more or less often. Here are simulations;
-`live_comparison` has schedulers of live clusters.
+With the recorded setup, every decision must be identical, including scores. With another
+configuration or more plugins, the differences are the result: decisions made instead. Each pod's
+attempts are compared in order, because times and numbers of attempts may differ. Simulations are
+replayed here, live schedulers in `scheduler_comparison`, with other configurations in `what_if`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from steersman.assembly.registry import PluginSource
 from steersman.record.comparison import ALL_FIELDS, WHAT_IF, Replay, comparable, compare, version_notes
-from steersman.record.decisions import DecisionObserver
-from steersman.record.frames import BindingBody, DecisionBody
-from steersman.record.live_comparison import replay_live
-from steersman.record.recorded_run import RecordedRun, read_run
+from steersman.record.decisions import DecisionCollector
+from steersman.record.frames import DecisionBody
+from steersman.record.reader import RecordReader
+from steersman.record.recorded_run import RecordedRun, first_run, read_run
 from steersman.record.recorded_setup import PluginConsent, simulation_setup
+from steersman.record.scheduler_comparison import SchedulerComparison
 from steersman.record.steps import repeat
-from steersman.sim import Simulation, SimulationSetup
+from steersman.record.what_if import WhatIfComparison
+from steersman.scheduler.assembly import PluginSource
+from steersman.simulation import Simulation, SimulationSetup
 
 INCOMPLETE: Final = "something was done to the simulation that is not in the record"
 ENDS_EARLY: Final = "the record ends early: it was not closed"
@@ -35,18 +37,20 @@ def replay(
     plugins: Iterable[PluginSource] = (),
     trusts_record: bool = False,
 ) -> Replay:
-    """Decides everything again that a record holds. `configuration` is the file of another KubeSchedulerConfiguration;
-    `plugins` are files of the record that may be run (`trusts_record`: all of them), and others that come beside those. Raises
-    `InputError`, `ConfigError` and `PluginError`."""
-    recorded, consent = read_run(directory), PluginConsent(plugins, trusts_record=trusts_record, adds_others=True)
-    if recorded.run.is_live:
-        is_what_if = configuration is not None or bool(consent.others(recorded.run))
-        return replay_live(directory, configuration, consent, is_what_if=is_what_if)
+    """Repeat and compare all decisions of a record. `configuration` is another
+    KubeSchedulerConfiguration file; `plugins` are executable files of the record (all with
+    `trusts_record`), and additional ones. Raises `InputError`, `ConfigError` and `PluginError`."""
+    reader, consent = RecordReader(directory), PluginConsent(plugins, trusts_record=trusts_record, adds_others=True)
+    run, _ = first_run(reader)
+    is_other = configuration is not None or bool(consent.others(run))
+    if run.is_live:
+        comparison = WhatIfComparison if is_other else SchedulerComparison
+        return comparison(reader, configuration, consent).compared()
+    recorded = read_run(directory)
     setup = simulation_setup(recorded.run, configuration, consent)
     decided = _decide_again(recorded, setup)[recorded.decisions_before :]
     if recorded.end is None:
         decided = decided[: len(recorded.decisions)]
-    is_other = configuration is not None or bool(consent.others(recorded.run))
     was, now = ([comparable(one, recorded.run) for one in some] for some in (recorded.decisions, decided))
     differences = tuple(compare(was, now, WHAT_IF if is_other else ALL_FIELDS))
     made = sum(1 for difference in differences if difference.recorded is not None)
@@ -57,20 +61,12 @@ def replay(
 
 
 def _decide_again(recorded: RecordedRun, setup: SimulationSetup) -> list[DecisionBody]:
-    decided: list[DecisionBody] = []
-    with Simulation.made(setup) as simulation:
-        _watch(simulation, setup.start, decided)
+    with Simulation.from_setup(setup) as simulation:
+        collector = DecisionCollector(lambda: setup.start + simulation.now)
+        simulation.observe(collector)
         for step in recorded.steps:
             repeat(step.frame, step.objects, simulation)
-    return decided
-
-
-def _watch(simulation: Simulation, start: float, decided: list[DecisionBody]) -> None:
-    def note(body: DecisionBody | BindingBody) -> None:
-        if isinstance(body, DecisionBody):
-            decided.append(body)
-
-    simulation.observe(DecisionObserver(lambda: start + simulation.now, note))
+        return collector.take()
 
 
 def _notes(recorded: RecordedRun, setup: SimulationSetup) -> Iterator[str]:

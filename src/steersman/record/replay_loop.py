@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The event loop of a replay: coroutines of the scheduler go on when the record says so, and never by themselves.
+"""The event loop of a replay, which steps coroutines of the scheduler only as recorded.
 
-A coroutine that could go on waits at its gate until its recorded turn. Timers rest until a recorded step needs one of them:
-which of two things came first is for the record to say, not for the clock.
+A coroutine that is ready waits at its gate for its recorded step. Timers fire only if a recorded
+step needs one of them: the record determines the order of events, not the clock.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from contextvars import Context
 from types import TracebackType
 from typing import Any, Final, TypeVarTuple
 
-from steersman.clock import ManualClock
-from steersman.framework.ports import Spawn
+from steersman.base import ManualClock
+from steersman.framework import Spawn
 from steersman.record.frames import StepCause, TaskStepBody
-from steersman.sim.loop import VirtualLoop
+from steersman.simulation import VirtualLoop
 
 Arguments = TypeVarTuple("Arguments")
 
 EARLY_SECONDS: Final = 1.0
-"""By so much a timer may have gone off earlier than the replay would have it: event loops know the time of their last turn."""
+"""Tolerance for timers that fired early: an event loop uses the time of its last iteration."""
 
 
 class ReplayLoop(VirtualLoop):
-    """Runs what can run, and keeps timers back."""
+    """Event loop that runs ready callbacks and holds timers until they are released."""
 
     def __init__(self, clock: ManualClock) -> None:
         super().__init__(clock)
@@ -44,7 +44,7 @@ class ReplayLoop(VirtualLoop):
         return timer
 
     def release_timers(self, until: float, is_enough: Callable[[], bool]) -> None:
-        """Timers that are due by then go off, earliest first, until that is enough."""
+        """Fire timers due by `until`, earliest first, until `is_enough()`."""
         for timer in sorted(self._held, key=asyncio.TimerHandle.when):
             if timer.when() > until or is_enough():
                 break
@@ -57,7 +57,7 @@ class ReplayLoop(VirtualLoop):
 
 @contextmanager
 def closed_unless_made(loop: ReplayLoop) -> Iterator[None]:
-    """Closes the loop if what is made for it in the block cannot be made."""
+    """Close the loop if the block raises."""
     try:
         yield
     except BaseException:
@@ -66,27 +66,27 @@ def closed_unless_made(loop: ReplayLoop) -> Iterator[None]:
 
 
 class StepNotPossible(Exception):
-    """The record has a step of a coroutine that cannot go on, or is not there."""
+    """The record steps a coroutine that is not ready or does not exist."""
 
 
 class GatedWork(Coroutine[Any, Any, None]):
-    """A coroutine that goes on when its gate is opened."""
+    """A coroutine that continues when its gate is opened."""
 
     def __init__(self, work: Coroutine[Any, Any, Any], loop: ReplayLoop) -> None:
         self._work = work
         self._loop = loop
-        #: What the coroutine is to go on with, while it waits at its gate.
+        #: The pending step while the coroutine waits at its gate.
         self._next: Callable[[], Any] | None = None
         self._gate: asyncio.Future[None] | None = None
         self._is_open = False
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the coroutine could go on."""
+        """Whether the coroutine is ready and waits at its gate."""
         return self._next is not None
 
     def open(self) -> None:
-        """Lets the coroutine go on once."""
+        """Allow the coroutine one step."""
         self._is_open = True
         if self._gate is not None and not self._gate.done():
             self._gate.set_result(None)
@@ -117,7 +117,7 @@ class GatedWork(Coroutine[Any, Any, None]):
 
 
 class GatedTasks:
-    """The coroutines of a scheduler that is replayed, by their numbers."""
+    """The coroutines of a replayed scheduler by number."""
 
     def __init__(self, loop: ReplayLoop) -> None:
         self._loop = loop
@@ -133,6 +133,10 @@ class GatedTasks:
     def __len__(self) -> int:
         return len(self._works)
 
+    def continue_after(self, number: int) -> None:
+        """Number the next coroutine `number + 1`."""
+        self._made = number
+
     def _new_task(self, loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
         self._made += 1
         number, gated = self._made, GatedWork(work, self._loop)
@@ -144,10 +148,10 @@ class GatedTasks:
     def _ended(self, number: int, task: asyncio.Task[Any]) -> None:
         del self._works[number], self._tasks[number]
         if not task.cancelled():
-            task.exception()  # it was survived
+            task.exception()  # mark as retrieved; the recorded host survived it
 
     def step(self, body: TaskStepBody, time: float) -> None:
-        """Lets a coroutine go on as it did. Raises `StepNotPossible`."""
+        """Repeat a recorded step of a coroutine. Raises `StepNotPossible`."""
         self._loop.run_ready()
         work = self._works.get(body.task)
         if work is None:
@@ -167,7 +171,7 @@ class GatedTasks:
         self._loop.run_ready()
 
     def close(self) -> None:
-        """Ends what is left."""
+        """Cancel the remaining coroutines and close the loop."""
         for task in self._tasks.values():
             task.cancel()
         for _ in range(100):

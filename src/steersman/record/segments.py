@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segments: the files of a record. Frames are appended in blocks, which are compressed and carry checksums.
+"""Segments: the files of a record. Frames are appended in compressed blocks with checksums.
 
     segment  = header block*                    00000001.segment, 00000002.segment, …
     header   = magic, number, checksum
@@ -8,9 +8,9 @@
     index    = sorted hashes of the names that the frames are about
     payload  = the frames, compressed with Zstandard
 
-A block is what is written at a time: one that was torn by the end of the process, or damaged since, is told by its checksums
-and never read. Head and index are enough to find frames by time and name without unpacking others. `log` writes from a
-thread of its own; `reader` reads.
+A block is the unit of writing; checksums detect blocks that are incomplete or damaged, which are
+never read. Head and index suffice to find frames by time and name without decompressing other
+blocks. `log` writes in its own thread; `reader` reads.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from zlib import crc32
 
 import msgspec
 
-from steersman.errors import InputError
-from steersman.record.frames import LONGEST_BODY, Frame, FrameError, packed_head, unpacked
+from steersman.base import InputError
+from steersman.record.frames import MAX_BODY_BYTES, Frame, FrameError, packed_head, unpacked
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -47,13 +47,13 @@ _COMPRESSION: Final[dict[int, int]] = {
     zstd.CompressionParameter.window_log: 18,
     zstd.CompressionParameter.hash_log: 12,
 }
-"""A small window and a small table stay in the processor's cache beside the scheduler's data, and lose nothing: objects that
-are alike come soon after each other."""
+"""The small window and table fit into the CPU cache beside the scheduler's data, without a worse
+ratio, because similar objects are close together."""
 _COMPRESSED_AT_ONCE: Final = 1 << 16
-MOST_BYTES_OF_A_BLOCK: Final = LONGEST_BODY + (64 << 20)
-"""Unpacked, and of each of its parts: what a reader reads at a time."""
-MOST_FRAMES_OF_A_BLOCK: Final = 1 << 16
-"""Writers put far fewer into a block; each takes more memory than it has bytes."""
+MAX_BLOCK_BYTES: Final = MAX_BODY_BYTES + (64 << 20)
+"""Limit of a block's uncompressed size and of each of its parts, which bounds a reader's memory."""
+MAX_BLOCK_FRAMES: Final = 1 << 16
+"""Writers use far fewer frames per block; a decoded frame takes more memory than its bytes."""
 
 _CHECKSUM: Final = 8
 _PRIVATE_DIRECTORY: Final = 0o700
@@ -64,18 +64,18 @@ _HASH: Final = struct.Struct("<I")
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """How large and how old a record gets. The segment that is being written is never removed."""
+    """Limits of a record's size and age. The segment being written is never removed."""
 
     segment_bytes: int = 32 << 20
     total_bytes: int = 1 << 30
-    #: Segments that were last written longer ago are removed; None: none are.
+    #: Segments that were last written longer ago are removed; None for no limit.
     age_seconds: float | None = None
-    #: A live scheduler begins a new segment after so long, however small the last one is.
+    #: A new segment starts after this time at the latest.
     segment_seconds: float = 3600.0
 
 
 class BlockHead(NamedTuple):
-    """The head of a block: all that is known without unpacking it."""
+    """The head of a block, available without decompressing it."""
 
     offset: int
     payload_offset: int
@@ -86,7 +86,7 @@ class BlockHead(NamedTuple):
     first_time: float
     last_time: float
     payload_checksum: bytes
-    #: Sorted.
+    #: Sorted name hashes.
     hashes: bytes
 
     @property
@@ -94,13 +94,13 @@ class BlockHead(NamedTuple):
         return self.payload_offset + self.payload_bytes
 
     def may_name(self, subject: str) -> bool:
-        """Whether a frame of the block may be about the object."""
+        """Return whether a frame of the block may concern the object."""
         wanted = _HASH.pack(name_hash(subject))
         return any(self.hashes[at : at + _HASH.size] == wanted for at in range(0, len(self.hashes), _HASH.size))
 
 
 class Damage(Exception):
-    """A segment cannot be read from `offset` on. `resume` is where the next block begins, None if that is not known."""
+    """A segment is unreadable from `offset` on. `resume` is the next block's start, if known."""
 
     def __init__(self, message: str, offset: int, resume: int | None = None) -> None:
         super().__init__(message)
@@ -110,12 +110,12 @@ class Damage(Exception):
 
 
 def name_hash(subject: str) -> int:
-    """CRC-32: two names with the same one cost a reader a look into a block in vain."""
+    """Return the CRC-32 of a name. A collision makes a reader decompress a block unnecessarily."""
     return crc32(subject.encode(errors="replace"))
 
 
 def segment_files(directory: Path) -> list[Path]:
-    """The segments of a record, oldest first."""
+    """Return the segments of a record, oldest first."""
     found = (path for path in directory.glob(f"*{SUFFIX}") if path.stem.isdecimal())
     return sorted(found, key=lambda path: int(path.stem))
 
@@ -129,7 +129,7 @@ def segment_header(number: int) -> bytes:
 
 
 class BlockBuilder:
-    """A block that is packed as its frames come: what waits to be written is compressed. Of whoever writes, or has a lock."""
+    """Block that is compressed while frames are added, by the writing thread or under the lock."""
 
     def __init__(self) -> None:
         self._compressor = zstd.ZstdCompressor(options=_COMPRESSION)
@@ -138,11 +138,11 @@ class BlockBuilder:
         self._frames = 0
         self._first, self._last = math.inf, -math.inf
         self._hashes: set[int] = set()
-        #: So many bytes the frames have before they are compressed.
+        #: Uncompressed size of the frames.
         self.raw_bytes = 0
 
     def add(self, frame: Frame) -> None:
-        """Appends a frame. Raises `FrameError` for one that is too large."""
+        """Append a frame. Raises `FrameError` if it is too large."""
         head = packed_head(frame)
         self._raw += head
         self._raw += frame.body
@@ -160,11 +160,11 @@ class BlockBuilder:
         self._raw = bytearray()
 
     def __len__(self) -> int:
-        """Number of frames."""
+        """Return the number of frames."""
         return self._frames
 
     def finished(self, first_number: int) -> bytes:
-        """The bytes of the block, which has at least one frame and gets no more."""
+        """Finish the block, which must have frames, and return its bytes."""
         self._compress()
         payload = b"".join((*self._packed, self._compressor.flush()))
         index = struct.pack(f"<{len(self._hashes)}I", *sorted(self._hashes))
@@ -174,7 +174,7 @@ class BlockBuilder:
 
 
 def read_header(file: BinaryIO) -> int:
-    """The number of the segment. Raises `Damage`."""
+    """Return the number of the segment. Raises `Damage`."""
     data = _read(file, 0, _HEADER.size + _CHECKSUM)
     magic, number = _HEADER.unpack_from(data)
     if magic != MAGIC or data[_HEADER.size :] != _checksum(data[: _HEADER.size]):
@@ -183,14 +183,14 @@ def read_header(file: BinaryIO) -> int:
 
 
 def read_head(file: BinaryIO, offset: int) -> BlockHead | None:
-    """The head of the block at `offset`; None at the end of the file. Raises `Damage`."""
+    """Return the head of the block at `offset`; None at the end of the file. Raises `Damage`."""
     file.seek(offset)
     if not file.read(1):
         return None
     data = _read(file, offset, _HEAD.size + _CHECKSUM)
     marker, index_bytes, payload_bytes, raw_bytes, count, number, first, last, checksum = _HEAD.unpack_from(data)
     longest = max(raw_bytes, index_bytes, payload_bytes)
-    if marker != MARKER or longest > MOST_BYTES_OF_A_BLOCK or count > MOST_FRAMES_OF_A_BLOCK or not first <= last:
+    if marker != MARKER or longest > MAX_BLOCK_BYTES or count > MAX_BLOCK_FRAMES or not first <= last:
         raise Damage("no block begins here", offset)
     index = _read(file, offset + len(data), index_bytes)
     if data[_HEAD.size :] != _checksum(data[: _HEAD.size] + index):
@@ -200,7 +200,7 @@ def read_head(file: BinaryIO, offset: int) -> BlockHead | None:
 
 
 def read_frames(file: BinaryIO, head: BlockHead) -> list[Frame]:
-    """The frames of a block. Raises `Damage`."""
+    """Return the frames of a block. Raises `Damage`."""
     try:
         payload = _read(file, head.payload_offset, head.payload_bytes)
     except Damage as damage:
@@ -233,15 +233,15 @@ def _checksum(data: bytes) -> bytes:
 
 
 class Cut(NamedTuple):
-    """A torn end that was removed from a segment, because it had not been written to its end."""
+    """An incomplete end that was removed from a segment."""
 
     file: Path
     bytes: int
 
 
 def cut_torn_tail(path: Path) -> tuple[int, Cut | None]:
-    """Cuts a segment after its last good block: the number of the frame that comes next, and what was removed. A segment
-    without any good block is removed; the number is 0 then."""
+    """Truncate a segment after its last intact block. Return the number of the next frame and the
+    removed part. A segment without intact blocks is deleted; the number is then 0."""
     size, end, following = path.stat().st_size, 0, 0
     with path.open("rb") as file:
         try:
@@ -269,15 +269,15 @@ def _is_good(file: BinaryIO, head: BlockHead) -> bool:
 
 
 class SegmentWriter:
-    """Appends blocks to the segments of a directory. A record that is there is gone on with: its torn tail is cut, and a new
-    segment begins. Raises `OSError`; of one thread."""
+    """Writer that appends blocks to the segments in a directory. It continues an existing record:
+    cuts its incomplete end and begins a new segment. Raises `OSError`; not thread-safe."""
 
     def __init__(self, directory: Path, limits: Limits, now: Callable[[], float] = time.time) -> None:
         directory.mkdir(mode=_PRIVATE_DIRECTORY, parents=True, exist_ok=True)
         self._directory = directory
         self._limits = limits
         self._now = now
-        #: What a writer before this one had not written to its end.
+        #: The removed incomplete end of an earlier writer's segment.
         self.cut: Cut | None = None
         #: The number of the next frame.
         self.next_number = 0
@@ -303,16 +303,16 @@ class SegmentWriter:
 
     @property
     def size(self) -> int:
-        """Bytes of the present segment."""
+        """Size of the current segment in bytes."""
         return self._file.tell()
 
     @property
     def has_blocks(self) -> bool:
-        """Whether there is anything in the present segment."""
+        """Whether the current segment has blocks."""
         return self.size > _HEADER.size + _CHECKSUM
 
     def write(self, frames: Sequence[Frame]) -> None:
-        """Appends a block of these frames."""
+        """Append a block of these frames."""
         if frames:
             block = BlockBuilder()
             for frame in frames:
@@ -320,7 +320,7 @@ class SegmentWriter:
             self.write_block(block)
 
     def write_block(self, block: BlockBuilder) -> None:
-        """Appends a block, which has at least one frame."""
+        """Append a block, which must have frames."""
         self._write(block.finished(self.next_number))
         self.next_number += len(block)
 
@@ -330,11 +330,11 @@ class SegmentWriter:
             view = view[self._file.write(view) :]
 
     def sync(self) -> None:
-        """Has the system write to disk: what was written survives the machine's end, too."""
+        """Flush the file to disk with fsync."""
         os.fsync(self._file.fileno())
 
     def rotate(self) -> None:
-        """Begins a new segment, and removes old ones that are too many or too old."""
+        """Begin a new segment, and remove old segments beyond the limits."""
         self.close()
         self._open_next()
         for path in self._superfluous():
@@ -347,7 +347,7 @@ class SegmentWriter:
             self._file.close()
 
     def abandon(self) -> None:
-        """Ends the segment as it is, after a failure."""
+        """Close the segment after a failure."""
         with suppress(OSError):
             self._file.close()
 
@@ -364,13 +364,13 @@ class SegmentWriter:
 
 
 def _new_file(path: Path) -> FileIO:
-    """A file that nobody else may read: objects of a cluster may hold secrets."""
+    """Create a file that is readable only by its owner, as cluster objects may contain secrets."""
     return FileIO(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), _PRIVATE_FILE), "wb")
 
 
 def new_directory(path: str | os.PathLike[str]) -> Path:
-    """The directory of a record that is yet to be written. Raises `InputError` if there is one already, or no directory can
-    be made."""
+    """Return the directory for a new record, created if necessary. Raises `InputError` if it
+    contains a record or cannot be created."""
     directory = Path(path)
     try:
         directory.mkdir(mode=_PRIVATE_DIRECTORY, parents=True, exist_ok=True)

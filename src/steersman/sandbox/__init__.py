@@ -1,14 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`steersman sandbox`: a cluster on this machine that kubectl talks to, without containers.
+"""`steersman sandbox`: a local cluster for kubectl without containers.
 
     async with running_sandbox(SandboxOptions(nodes=20)) as sandbox:
         print(sandbox.kubeconfig)
 
-Puts the embedded cluster, its controllers and kubelets, a scheduler and the API server together in one process and one event
-loop.
+Runs the embedded cluster with controllers, kubelets, scheduler and API server in one process.
+`steersman run` serves `web`, its web page, too, so the sandbox itself is imported lazily.
 """
 
-from steersman.sandbox.options import SandboxOptions
-from steersman.sandbox.running import Sandbox, running_sandbox
+from typing import TYPE_CHECKING
 
-__all__ = ["Sandbox", "SandboxOptions", "running_sandbox"]
+from steersman.base import lazy_exports
+
+__all__: list[str]
+if TYPE_CHECKING:
+    from steersman.sandbox.options import SandboxOptions as SandboxOptions
+    from steersman.sandbox.running import Sandbox as Sandbox, running_sandbox as running_sandbox
+else:
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {
+            "options": "SandboxOptions",
+            "running": "Sandbox running_sandbox",
+        },
+    )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration of a sandbox's scheduler: as it began, as somebody applied it on the page, and back.
+"""The configuration of a sandbox's scheduler: the initial one, and those applied on the page.
 
-Another scheduler takes over with each configuration; whoever shows the scheduler is told.
+Every configuration starts another scheduler; pages that show the scheduler are notified.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 
 from steersman import config
 from steersman.sandbox.scheduling import ReplaceableScheduler
-from steersman.web import ConfigurationSource
-from steersman.web.configuration_page import loaded
+from steersman.sandbox.web import ConfigurationSource
+from steersman.sandbox.web.configuration_page import loaded
 
 
 class AppliedConfiguration:
@@ -25,22 +25,26 @@ class AppliedConfiguration:
         self._followers: list[Callable[[], None]] = []
 
     def follow(self, told: Callable[[], None]) -> None:
-        """Calls back after another scheduler has taken over."""
+        """Call back after another scheduler has taken over."""
         self._followers.append(told)
 
     def document(self) -> dict[str, Any]:
-        """The configuration in effect, all values filled in, without secrets."""
+        """Return the configuration in effect, all values filled in, without secrets."""
         plain: dict[str, Any] = config.public_document(self._schedulers.current.scheduler.options.configuration)
         return plain
 
+    def text(self) -> str:
+        """Return the configuration in effect as YAML."""
+        return config.dump_yaml(self._schedulers.current.scheduler.options.configuration)
+
     async def apply(self, text: str) -> None:
-        """Raises `InputError` for a configuration that cannot be used, and nothing has changed."""
+        """Apply a configuration. Raise `InputError`, without any change, if it is invalid."""
         options = loaded(text, self._schedulers.current.scheduler.options)
         await self._schedulers.replace(options)
         self._tell(ConfigurationSource(text, is_applied=True))
 
     async def restore(self) -> None:
-        """The configuration as it began, if another one was applied since."""
+        """Restore the initial configuration, if another one was applied."""
         options, written = self._beginning
         if self._schedulers.current.scheduler.options is options:
             return

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole cluster as one file, and back: manifests, or the snapshot of kube-scheduler-simulator; and the cluster as it began.
+"""Import, export and reset of a cluster: manifests, or a kube-scheduler-simulator snapshot.
 
-Objects travel with uid, times and status, so that pods stay where they are and owners find what they own. What every sandbox
-has by itself, and what passes (events, leases), is left out.
+Objects include uid, times and status, so that placements and owner references stay valid. Default
+objects of a sandbox and transient ones (events, leases) are omitted.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import msgspec
 import yaml
 
 from steersman import api
-from steersman.api import codec, yaml_documents
-from steersman.api.documents import SourcePlace, find_objects
-from steersman.apiserver.catalog import Catalog
-from steersman.embedded import Document, NotFound, Store
-from steersman.errors import InputError
-from steersman.observe import in_slices
+from steersman.api import SourcePlace, codec, find_objects, yaml_documents
+from steersman.base import InputError
+from steersman.cluster.apiserver import Catalog
+from steersman.cluster.store import Document, NotFound, Store
+from steersman.kube.observe import in_slices
 from steersman.sandbox.default_objects import NAMESPACES, ROOT_CA
+from steersman.sandbox.default_roles import BOOTSTRAPPING
 from steersman.sandbox.manifest_files import FoundDocument, create_document, in_order
-from steersman.web.answers import InputProblem, WebPart, problem_of
+from steersman.sandbox.web.answers import InputProblem, WebPart, problem_of
 
 PASSING: Final = frozenset(("Event", "Lease", "ControllerRevision", "EndpointSlice", "Endpoints"))
-"""Kinds of objects that others make again."""
+"""Kinds of objects that controllers recreate."""
 SNAPSHOT_LISTS: Final = {
     "pods": ("v1", "Pod"),
     "nodes": ("v1", "Node"),
@@ -38,31 +38,31 @@ SNAPSHOT_LISTS: Final = {
 }
 """The lists of a snapshot of kube-scheduler-simulator, with the kind of their items."""
 SNAPSHOT_CONFIGURATION: Final = "schedulerConfig"
-"""The scheduler's configuration in such a snapshot, of which the simulator uses the profiles."""
+"""Field of such a snapshot with the scheduler's configuration; the simulator uses its profiles."""
 IMPORTED: Final = "import"
 _PASSES: Final = 5
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class ImportResult(WebPart, frozen=True):
-    """The outcome of an import. One bad object does not stop the others."""
+    """Outcome of an import. An invalid object does not stop the import of other objects."""
 
     created: int
     updated: int
     problems: list[InputProblem]
-    #: The scheduler has the configuration of the file.
+    #: Whether the scheduler has the configuration of the file.
     configured: bool = False
 
 
 class ImportedCluster(NamedTuple):
-    """The objects of a file, and the scheduler's configuration as YAML; "": there is none."""
+    """Objects of a file, and the scheduler's configuration as YAML, "" if none."""
 
     documents: list[FoundDocument]
     configuration: str
 
 
 class ClusterFiles:
-    """Objects, import, export and reset of one sandbox. Remembers the cluster as it began."""
+    """Import, export and reset of one sandbox. Has the initial objects of the cluster."""
 
     def __init__(self, store: Store, catalog: Catalog) -> None:
         self._store = store
@@ -72,7 +72,7 @@ class ClusterFiles:
     # -- out ---------------------------------------------------------------------------------------------------------
 
     async def exported(self, chosen: str, configuration: Document) -> tuple[bytes, str]:
-        """The file, and a name for it. A snapshot holds the scheduler's configuration as well."""
+        """Return the file and its name. A snapshot includes the scheduler's configuration."""
         documents = [_written(document) for document in self._documents()]
         if chosen == "manifests":
             text = await in_slices(_yaml(document) for document in documents)
@@ -84,7 +84,7 @@ class ClusterFiles:
         return msgspec.json.encode({**lists, SNAPSHOT_CONFIGURATION: configuration}), "snapshot.json"
 
     def _documents(self) -> Iterator[Document]:
-        """All objects that are the user's, in an order in which they can be created."""
+        """Return the user's objects in an order in which they can be created."""
         found = (
             document
             for kind in self._store.kinds
@@ -97,7 +97,7 @@ class ClusterFiles:
     # -- in ----------------------------------------------------------------------------------------------------------
 
     def read(self, body: bytes, chosen: str) -> ImportedCluster:
-        """The objects of a file, and its configuration; raises `InputError` if it is none."""
+        """Return the objects and configuration of a file. Raise `InputError` if invalid."""
         snapshot = _snapshot(body) if chosen == "simulator" else None
         documents = in_order(_in_manifests(body) if snapshot is None else _in_snapshot(snapshot))
         configuration = "" if snapshot is None else _profiles(snapshot.get(SNAPSHOT_CONFIGURATION))
@@ -106,7 +106,7 @@ class ClusterFiles:
         return ImportedCluster(documents, configuration)
 
     async def stored(self, documents: list[FoundDocument]) -> ImportResult:
-        """Creates what is not there; what is there is written anew."""
+        """Create missing objects, and overwrite existing ones."""
         counts, problems = {"created": 0, "updated": 0}, list[InputProblem]()
         for number, one in enumerate(documents):
             try:
@@ -132,13 +132,13 @@ class ClusterFiles:
     # -- as it began -------------------------------------------------------------------------------------------------
 
     async def reset(self) -> int:
-        """Back to the objects of the beginning; how many were deleted."""
+        """Restore the initial objects; return the number of deleted objects."""
         deleted = await self.empty()
         await self.stored([FoundDocument(document, SourcePlace(IMPORTED, 1)) for document in self._beginning])
         return deleted
 
     async def empty(self) -> int:
-        """Deletes all that is the user's, at once; how many objects. Controllers may make some again meanwhile."""
+        """Delete the user's objects, and recreated ones; return their number."""
         deleted = 0
         for _ in range(_PASSES):
             found = [(type_, key) for type_, key in self._users()]
@@ -151,7 +151,7 @@ class ClusterFiles:
         return deleted
 
     def _users(self) -> Iterator[tuple[type[api.Object], str]]:
-        """Workloads before what they would make again, nodes last."""
+        """Yield the user's objects, workloads before what they would recreate, nodes last."""
         kinds = sorted(self._store.kinds, key=lambda kind: _DELETED_LATE.get(kind.KIND, 0))
         for kind in kinds:
             for key, document in list(self._store.documents(kind).items()):
@@ -170,13 +170,17 @@ _DELETED_LATE: Final = {"Pod": 1, "Node": 2, "CustomResourceDefinition": 3, "Nam
 
 
 def is_default(document: Document) -> bool:
-    """Whether every sandbox has the object by itself."""
+    """Return whether the object is a default object of every sandbox."""
     kind, meta = str(document["kind"]), document["metadata"]
     name, namespace = str(meta["name"]), str(meta.get("namespace", ""))
     if kind == "Namespace":
         return name in NAMESPACES
     if namespace in ("kube-system", "kube-public", "kube-node-lease") or name == ROOT_CA:
         return kind != "Pod"
+    if kind in ("Endpoints", "EndpointSlice"):
+        return name == "kubernetes" or any(label.endswith("/managed-by") for label in meta.get("labels") or ())
+    if kind in ("ClusterRole", "ClusterRoleBinding"):
+        return BOOTSTRAPPING in (meta.get("labels") or {}).items()
     defaults = (("ServiceAccount", "default"), ("Service", "kubernetes"), ("StorageClass", "standard"))
     return (kind, name) in defaults or (kind == "PriorityClass" and name.startswith("system-"))
 
@@ -189,7 +193,7 @@ def _in_manifests(body: bytes) -> Iterator[FoundDocument]:
 
 
 def _snapshot(body: bytes) -> Document:
-    """The export of a kube-scheduler-simulator: its server writes JSON, its page YAML."""
+    """Return the export of a kube-scheduler-simulator: its server writes JSON, its page YAML."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
@@ -205,7 +209,7 @@ def _snapshot(body: bytes) -> Document:
 
 
 def _profiles(configuration: object) -> str:
-    """A configuration with the profiles of a snapshot's; "" where it has none."""
+    """Return a configuration with the profiles of a snapshot's; "" where it has none."""
     if configuration is None:
         return ""
     if not isinstance(configuration, dict):
@@ -227,7 +231,7 @@ def _in_snapshot(snapshot: Document) -> Iterator[FoundDocument]:
 
 
 def _written(document: Document) -> Document:
-    """The document as a user would write it, without what only the server knows."""
+    """Return the document without fields that only the server sets."""
     dropped = ("managedFields", "resourceVersion", "selfLink")
     meta = {name: value for name, value in document["metadata"].items() if name not in dropped}
     return {**document, "metadata": meta}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How clients get in: a certificate that is its own authority, a random token, and the kubeconfig file that has both.
+"""Credentials of a sandbox: a self-signed certificate, a random token, and their kubeconfig.
 
-Clients send tokens over TLS only, so that the server speaks nothing else, also on loopback.
+Clients send tokens over TLS only, so the server supports nothing else, even on loopback.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from steersman.errors import InputError
-from steersman.serving.server_tls import Certificate, self_signed
+from steersman.base import InputError
+from steersman.kube.serving import Certificate, self_signed
 
 NAME: Final = "steersman-sandbox"
 NAMES: Final = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
@@ -40,7 +40,7 @@ class SandboxCredentials(msgspec.Struct, frozen=True):
 
 
 def _load_certificate(context: ssl.SSLContext, certificate: Certificate) -> None:
-    """The ssl module reads certificates from files only; they pass through files that nobody else can read."""
+    """Load a certificate through temporary files: the ssl module reads files only."""
     with tempfile.TemporaryDirectory() as folder:
         chain, key = Path(folder, "chain"), Path(folder, "key")
         chain.write_bytes(certificate.chain)
@@ -56,7 +56,7 @@ def new_credentials(address: str) -> SandboxCredentials:
 
 
 def kubeconfig_document(url: str, credentials: SandboxCredentials) -> dict[str, Any]:
-    """A kubeconfig with one cluster, one user and one context."""
+    """Return a kubeconfig with one cluster, one user and one context."""
     authority = base64.b64encode(credentials.certificate.chain).decode()
     cluster = {"server": url, "certificate-authority-data": authority}
     return {
@@ -70,17 +70,18 @@ def kubeconfig_document(url: str, credentials: SandboxCredentials) -> dict[str, 
 
 
 def write_kubeconfig(path: Path, document: dict[str, Any]) -> None:
-    """Readable by its owner alone, and there as a whole or not at all. A file that somebody else's cluster is in is left."""
+    """Write a file atomically with owner-only access, but never over a foreign kubeconfig."""
     _refuse_foreign(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
         with open(descriptor, "w", encoding="utf-8") as file:
             yaml.safe_dump(document, file, sort_keys=False)
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        if not isinstance(error, FileExistsError):
+            temporary.unlink(missing_ok=True)
         raise InputError(f"cannot be written: {error.strerror}", file=str(path)) from error
 
 

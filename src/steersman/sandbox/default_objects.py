@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that every cluster has before anybody creates something: namespaces, the `kubernetes` service, priority classes, a
-storage class, and in each namespace a service account and the authority of the server's certificate.
+"""Default objects of every cluster: namespaces, the `kubernetes` service, priority classes, a
+storage class, roles, and per namespace a service account and the CA certificate.
 
-A restored cluster has them already; whatever is there stays as it is.
+Existing objects, as in a restored cluster, are not changed.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 from steersman.api import Namespace, Object
-from steersman.apiserver.catalog import Catalog
-from steersman.apiserver.service_addresses import FIRST_ADDRESS
-from steersman.embedded import ADDED, MODIFIED, EventType, StatusError, Store
-from steersman.embedded.documents import typed
-from steersman.embedded.finalizers import TERMINATING
+from steersman.cluster.apiserver import FIRST_ADDRESS, Catalog
+from steersman.cluster.controllers import Endpoints, EndpointSlice
+from steersman.cluster.store import ADDED, MODIFIED, TERMINATING, EventType, StatusError, Store, typed
+from steersman.sandbox.default_roles import default_roles
 
 NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
 STORAGE_CLASS: Final = "standard"
 PROVISIONER: Final = "sandbox.steersman.dev/volumes"
 ROOT_CA: Final = "kube-root-ca.crt"
+LOOPBACK: Final = "127.0.0.1"
 _SYSTEM_CLASSES: Final = {
     "system-cluster-critical": (
         2_000_000_000,
@@ -33,9 +33,12 @@ _SYSTEM_CLASSES: Final = {
 
 
 class DefaultObjects:
-    """Creates them, and goes on doing so for namespaces that come later. `authority` is a PEM certificate."""
+    """Creates the default objects; with `fills_namespaces` also in later namespaces, like
+    controllers. `authority` is a PEM certificate."""
 
-    def __init__(self, store: Store, catalog: Catalog, authority: str, port: int) -> None:
+    def __init__(
+        self, store: Store, catalog: Catalog, authority: str, port: int, *, fills_namespaces: bool = True
+    ) -> None:
         self._store = store
         self._catalog = catalog
         self._authority = authority
@@ -44,8 +47,14 @@ class DefaultObjects:
         self._create_priority_classes()
         self._create_service(port)
         self._create_storage_class()
+        for role in default_roles():
+            metadata = role.pop("metadata")
+            header = role.pop("apiVersion"), role.pop("kind"), metadata["name"]
+            self._create(*header, fields=role, labels=metadata["labels"], annotations=metadata["annotations"])
         trusted = {"client-ca-file": authority, "requestheader-client-ca-file": authority}
         self._create("v1", "ConfigMap", "extension-apiserver-authentication", "kube-system", {"data": trusted})
+        if not fills_namespaces:
+            return
         store.subscribe(self._on_namespace, (Namespace,))
         kinds = [
             resource.stored_as
@@ -73,6 +82,21 @@ class DefaultObjects:
         }
         labels = {"component": "apiserver", "provider": "kubernetes"}
         self._create("v1", "Service", "kubernetes", "default", {"spec": spec}, labels)
+        self._create_endpoints(port)
+
+    def _create_endpoints(self, port: int) -> None:
+        """Create the server's endpoints, as an API server does; the port may change on restarts."""
+        ports = [{"name": "https", "port": port, "protocol": "TCP"}]
+        subsets = {"subsets": [{"addresses": [{"ip": LOOPBACK}], "ports": ports}]}
+        ready = {"addresses": [LOOPBACK], "conditions": {"ready": True}}
+        served = {"addressType": "IPv4", "endpoints": [ready], "ports": ports}
+        for kind, fields, labels in (
+            (Endpoints, subsets, {"endpointslice.kubernetes.io/skip-mirror": "true"}),
+            (EndpointSlice, served, {"kubernetes.io/service-name": "kubernetes"}),
+        ):
+            if self._store.find(kind, "default/kubernetes") is not None:
+                self._store.delete(kind, "default/kubernetes")
+            self._create(kind.API_VERSION, kind.KIND, "kubernetes", "default", fields, labels)
 
     def _create_storage_class(self) -> None:
         fields = {
@@ -89,7 +113,7 @@ class DefaultObjects:
             self._fill(new)
 
     def _on_deletion(self, _: EventType, old: Object | None, new: Object | None) -> None:
-        """Creates again what everybody in a namespace relies on, when it is deleted."""
+        """Recreate default objects of a namespace when they are deleted."""
         if new is None and old is not None and old.metadata.name in ("default", ROOT_CA):
             namespace = self._store.find(Namespace, old.metadata.namespace)
             if namespace is not None:
@@ -124,4 +148,4 @@ class DefaultObjects:
         try:
             self._store.create(typed(document, resource.stored_as), document)
         except StatusError:
-            return  # its namespace is on its way out
+            return  # its namespace is terminating

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events as objects of the cluster: what schedulers and controllers report is what `kubectl describe` shows.
+"""Events of schedulers and controllers as objects, for `kubectl describe`.
 
-Equal events about one object become one with a count. Events are forgotten after an hour, as a kube-apiserver forgets them.
+Equal events about one object are counted. Events expire after an hour, as in kube-apiserver.
 """
 
 from __future__ import annotations
@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
+import msgspec
+
 from steersman import api
 from steersman.api import Object, timestamps
-from steersman.embedded import AlreadyExists, Document, Forbidden, NotFound, StatusError, Store, Timers
-from steersman.embedded.documents import typed
+from steersman.cluster.store import AlreadyExists, Document, Forbidden, NotFound, StatusError, Store, Timers, typed
 
 Event: Final = api.custom_kind("v1", "Event", "events")
-NORMAL: Final = "Normal"
-WARNING: Final = "Warning"
-KEPT_SECONDS: Final = 3600.0
+LIFETIME_SECONDS: Final = 3600.0
 SWEEP_SECONDS: Final = 60.0
-MOST_REMEMBERED: Final = 4096
+MAX_REMEMBERED: Final = 4096
 COMPONENTS: Final = {
     "CronJob": "cronjob-controller",
     "DaemonSet": "daemonset-controller",
@@ -34,7 +33,7 @@ COMPONENTS: Final = {
     "ReplicationController": "replication-controller",
     "StatefulSet": "statefulset-controller",
 }
-"""Who reports events about objects of a kind, as upstream's controllers call themselves."""
+"""Upstream's name of the controller that reports events about objects of a kind."""
 
 _Key = tuple[str, str, str, str, str]
 
@@ -46,21 +45,21 @@ class EventObjects:
         self._store = store
         self._timers = timers
         self._number = 0
-        #: Names of the events that were written, by what they are about; the oldest go first.
+        #: Names of written events by their content; the oldest are evicted first.
         self._known: OrderedDict[_Key, str] = OrderedDict()
         self._sweep_later()
 
     def record(self, obj: Object, reason: str, message: str, *, is_warning: bool = False) -> None:
-        """Records an event of a controller (`embedded.ObjectEventRecorder`)."""
+        """Record an event of a controller (`embedded.ObjectEventRecorder`)."""
         component = COMPONENTS.get(obj.KIND, "controllermanager")
-        self.report(obj, component, WARNING if is_warning else NORMAL, reason, message)
+        self.report(obj, component, api.EVENT_WARNING if is_warning else api.EVENT_NORMAL, reason, message)
 
     def record_kubelet(self, obj: Object, reason: str, message: str, *, is_warning: bool = False) -> None:
-        """Records an event of a kubelet (`embedded.ObjectEventRecorder`)."""
-        self.report(obj, "kubelet", WARNING if is_warning else NORMAL, reason, message)
+        """Record an event of a kubelet (`embedded.ObjectEventRecorder`)."""
+        self.report(obj, "kubelet", api.EVENT_WARNING if is_warning else api.EVENT_NORMAL, reason, message)
 
     def report(self, obj: Object, component: str, type: str, reason: str, message: str) -> None:
-        """An event of a component that counts equal ones by itself."""
+        """Report an event in the older form, with a count of equal ones."""
         key = (obj.metadata.uid or api.key(obj), component, type, reason, message)
         known = self._known.get(key)
         now = self._store.timestamp()
@@ -70,7 +69,7 @@ class EventObjects:
         self._create(key, obj, component, {**times, "type": type, "reason": reason, "message": message})
 
     def report_scheduling(self, pod: api.Pod, scheduler: str, type: str, reason: str, action: str, note: str) -> None:
-        """An event of a scheduler, in the form of events.k8s.io: with a moment, and a series when it comes again."""
+        """Report a scheduler's event in events.k8s.io form; repetitions are a series."""
         key = (pod.metadata.uid, scheduler, type, reason, note)
         moment = timestamps.render_micro(self._store.clock.now())
         known = self._known.get(key)
@@ -85,13 +84,13 @@ class EventObjects:
         meta = obj.metadata
         self._number += 1
         moment = int(self._store.clock.now() * 1_000_000) * 1000 + self._number % 1000
-        name, namespace = f"{meta.name[:200]}.{moment:x}", meta.namespace or "default"
+        name, namespace = f"{meta.name[:200]}.{moment:x}", meta.namespace or api.DEFAULT_NAMESPACE
         is_series = fields.get("eventTime") is not None
         document: Document = {
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"name": name, "namespace": namespace},
-            "involvedObject": reference(obj),
+            "involvedObject": msgspec.to_builtins(api.reference_to(obj)),
             "source": {} if is_series else {"component": component},
             "reportingComponent": component,
             "reportingInstance": component if is_series else "",
@@ -100,13 +99,13 @@ class EventObjects:
         try:
             self._store.create(typed(document, Event), document)
         except (AlreadyExists, Forbidden):
-            return  # of a namespace that is on its way out
+            return  # its namespace is terminating
         self._known[key] = f"{namespace}/{name}"
-        while len(self._known) > MOST_REMEMBERED:
+        while len(self._known) > MAX_REMEMBERED:
             self._known.popitem(last=False)
 
     def _count(self, name: str, now: str) -> bool:
-        """One more of an event; False if that is gone."""
+        """Increment the count of an event; return False if its object is gone."""
         return self._change(name, lambda old: {"count": int(old.get("count") or 1) + 1, "lastTimestamp": now})
 
     def _add_to_series(self, name: str, moment: str) -> bool:
@@ -130,8 +129,8 @@ class EventObjects:
         self._timers.call_at(moment, self._sweep, is_background=True)
 
     def _sweep(self) -> None:
-        """Events that are too old go. They are in the order of their creation."""
-        oldest = self._store.clock.now() - KEPT_SECONDS
+        """Delete expired events, which are in the order of their creation."""
+        oldest = self._store.clock.now() - LIFETIME_SECONDS
         old = []
         for name, event in self._store.objects(Event).items():
             created = event.metadata.creation_timestamp
@@ -144,17 +143,3 @@ class EventObjects:
             except (NotFound, StatusError):
                 continue
         self._sweep_later()
-
-
-def reference(obj: Object) -> Document:
-    """The reference by which an event says which object it is about."""
-    meta = obj.metadata
-    found = {
-        "kind": obj.KIND,
-        "namespace": meta.namespace,
-        "name": meta.name,
-        "uid": meta.uid,
-        "apiVersion": obj.API_VERSION,
-        "resourceVersion": meta.resource_version,
-    }
-    return {name: value for name, value in found.items() if value}

@@ -1,54 +1,112 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Help for controllers that are not the sandbox's own (`--no-controllers`, kube-controller-manager for example).
+"""Heartbeats of simulated kubelets, and support for external controllers (`--no-controllers`).
 
-The sandbox's own controllers take a node without a Lease to be alive, and provision volumes themselves. Those of others expect
-what a real cluster has: kubelets that renew their Leases, and a provisioner for each storage class.
+The sandbox's own controllers need no heartbeats and provision volumes themselves, so Leases are
+renewed only when a client reads them. External controllers, such as kube-controller-manager, expect
+kubelets that renew their Leases and a provisioner for each storage class.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from typing import Final
 
-from steersman.api import Node, Object, PersistentVolume, PersistentVolumeClaim, StorageClass, key
-from steersman.api.persistent_volumes import SELECTED_NODE, WAIT_FOR_FIRST_CONSUMER, class_of_claim
-from steersman.embedded import EventType, Store
-from steersman.embedded.heartbeats import renew
-from steersman.embedded.provisioning import DELETE, PROVISIONED_BY, new_volume
-from steersman.embedded.volumes import RELEASED
+from steersman.api import (
+    SELECTED_NODE,
+    WAIT_FOR_FIRST_CONSUMER,
+    Node,
+    Object,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    class_of_claim,
+    key,
+)
+from steersman.cluster.controllers import PROVISIONED_BY, RELEASED, new_volume
+from steersman.cluster.store import NODE_LEASES, EventType, Lease, Store, renew, renewed_at
 
 RENEW_SECONDS: Final = 10.0
-"""As kubelets do, and in real time: the controllers' own clock is not that of the sandbox."""
+"""Interval of renewals, like kubelets', in real time, which external controllers use."""
+WATCHED_SECONDS: Final = 3600.0
+"""A client that lists Leases is assumed to watch them for this time."""
+STATUS_SECONDS: Final = 300.0
+"""Interval in which kubelets report the conditions of their node even without a change."""
 NODES_AT_ONCE: Final = 50
+DELETE: Final = "Delete"
 CHOSEN_PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
-"""On a claim: a controller asks this provisioner for a volume."""
+"""Annotation of a claim with the provisioner that should create its volume."""
 
 
 class Heartbeats:
-    """Renews the Leases of all nodes whose kubelets are not silent."""
+    """Renews the Leases of nodes with a running kubelet on reads, or always."""
 
-    def __init__(self, store: Store, is_silent: Callable[[str], bool]) -> None:
+    def __init__(self, store: Store, is_silent: Callable[[str], bool], *, always: bool = True) -> None:
         self._store = store
         self._is_silent = is_silent
+        self._watched_until = math.inf if always else -math.inf
+        #: Node → time at which its conditions were last reported.
+        self._reported: dict[str, float] = {}
+        store.subscribe(self._on_node, (Node,))
+        store.subscribe(self._on_lease, (Lease,))
+        store.before_read[Lease] = self._on_lease_read
+        store.before_read[Node] = self._on_node_read
 
     async def run(self) -> None:
         while True:
-            await self.renew_all()
+            if self._store.clock.now() <= self._watched_until:
+                await self.renew_all()
             await asyncio.sleep(RENEW_SECONDS)
 
     async def renew_all(self) -> None:
-        """Renews the leases in slices, so that clients need not wait behind thousands of nodes."""
+        """Renew the leases in slices, so that clients do not wait for thousands of nodes."""
         for number, name in enumerate(list(self._store.objects(Node))):
-            node = self._store.find(Node, name)
-            if node is not None and not self._is_silent(name):
-                renew(self._store, node)
+            self._renew(name)
             if number % NODES_AT_ONCE == NODES_AT_ONCE - 1:
                 await asyncio.sleep(0)
 
+    def _renew(self, name: str) -> None:
+        node = self._store.find(Node, name)
+        if node is not None and not self._is_silent(name):
+            renew(self._store, node)
+
+    def _on_node(self, _: EventType, old: Object | None, new: Object | None) -> None:
+        if old is None and new is not None:
+            self._renew(new.metadata.name)
+        elif new is None and old is not None:
+            self._reported.pop(old.metadata.name, None)
+            if self._store.find(Lease, f"{NODE_LEASES}/{old.metadata.name}") is not None:
+                self._store.delete(Lease, f"{NODE_LEASES}/{old.metadata.name}")
+
+    def _on_lease(self, _: EventType, old: Object | None, new: Object | None) -> None:
+        """Recreate a Lease that was deleted, as kubelets do."""
+        if new is None and old is not None and old.metadata.namespace == NODE_LEASES:
+            self._renew(old.metadata.name)
+
+    def _on_lease_read(self, place: str | None) -> None:
+        oldest = self._store.clock.now() - RENEW_SECONDS
+        names = list(self._store.objects(Node)) if place is None else [place.removeprefix(f"{NODE_LEASES}/")]
+        for name in names:
+            if (renewed_at(self._store, name) or 0.0) <= oldest:
+                self._renew(name)
+        if place is None:
+            self._watched_until = max(self._watched_until, oldest + WATCHED_SECONDS)
+
+    def _on_node_read(self, name: str | None) -> None:
+        """Write `lastHeartbeatTime` of a node that is read alone, not in a list."""
+        now = self._store.clock.now()
+        if name is None or self._is_silent(name) or now - self._reported.get(name, -math.inf) < STATUS_SECONDS:
+            return
+        self._reported[name] = now
+        node, document = self._store.get(Node, name), self._store.document(Node, name)
+        status, beat = document.get("status") or {}, {"lastHeartbeatTime": self._store.timestamp()}
+        conditions = [{**condition, **beat} for condition in status.get("conditions") or ()]
+        self._store.rewrite(node, node, {**document, "status": {**status, "conditions": conditions}})
+
 
 class VolumeProvisioner:
-    """Makes the volumes of one provisioner when a controller asks for them, and deletes those that are released."""
+    """Creates and deletes volumes of one provisioner for a controller."""
 
     def __init__(self, store: Store, provisioner: str) -> None:
         self._store = store

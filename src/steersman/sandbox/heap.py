@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Garbage collections of a sandbox stay short, however large the cluster becomes.
+"""Short garbage collections of a sandbox, independent of the size of the cluster.
 
-A full collection looks at every dict of every document and holds the loop meanwhile: a second with 20,000 pods. Documents and
-structs refer to nothing that refers to them and go without it. So what has been written is put out of the collector's sight
-again and again. Garbage in circles that is caught in such a moment stays until the sandbox ends; the young objects, among
-which it is to be expected, are collected just before.
+A full collection visits every dict of every document and blocks the loop, a second with 20,000
+pods. Documents and structs have no reference cycles, so the heap is frozen periodically. Frozen
+cyclic garbage stays until the end; most of it is young and collected just before.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ import asyncio
 import gc
 from typing import Final
 
-from steersman.embedded import Store
-from steersman.host import freeze_heap, unfreeze_heap
+from steersman.cluster.store import Store
+from steersman.scheduler.host import freeze_heap, unfreeze_heap
 
 FREEZE_AFTER_WRITES: Final = 2000
 LOOK_SECONDS: Final = 0.5
@@ -23,7 +22,7 @@ _YOUNG: Final = 1
 
 
 async def keep_collections_short(store: Store) -> None:
-    """Freezes the heap again and again until it is cancelled; looks at real time, whatever the clock of the cluster does."""
+    """Freeze the heap periodically, in real time, until the task is cancelled."""
     frozen_at = 0
     try:
         while True:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifests and dumps of `-f`, as documents with every field, stored as they are.
+"""Manifests and dumps of `-f` as documents with all fields, stored unchanged.
 
-Definitions of custom resources and what admission looks up come first, so that everything else finds them; pods come last.
+CRDs and objects that admission reads come first; pods come last.
 """
 
 from __future__ import annotations
@@ -11,22 +11,18 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from steersman import api
-from steersman.api import codec
-from steersman.api.documents import SourcePlace
-from steersman.api.field_check import FieldCheck, Validation
-from steersman.api.manifests import find_all
-from steersman.apiserver.catalog import Catalog
-from steersman.apiserver.default_fields import with_default_fields
-from steersman.apiserver.service_addresses import with_addresses
-from steersman.embedded import AlreadyExists, Document, StatusError, Store
-from steersman.embedded.documents import typed
-from steersman.errors import InputError
+from steersman.api import ObjectCheck, SourcePlace, Validation, codec, find_all, part, timestamps
+from steersman.api.cel import find_selector_errors
+from steersman.api.defaults import with_default_fields
+from steersman.base import InputError
+from steersman.cluster.apiserver import Catalog, with_addresses
+from steersman.cluster.store import AlreadyExists, Document, StatusError, Store, enforce_pod_security, typed
 
 _FIRST: Final = ("CustomResourceDefinition", "Namespace", "PriorityClass", "StorageClass", "RuntimeClass", "Node")
 
 
 class FoundDocument(NamedTuple):
-    """An object as a file has it; `apiVersion` and `kind` are filled in where its list says them."""
+    """An object of a file; `apiVersion` and `kind` may come from its list."""
 
     document: Document
     place: SourcePlace
@@ -35,23 +31,24 @@ class FoundDocument(NamedTuple):
 def read_documents(
     paths: Iterable[str], notes: list[str] | None = None, validate: Validation = "ignore"
 ) -> Iterator[FoundDocument]:
-    """All objects of files, directories and `-`, in their order; raises `InputError`. What a user should know is added to
-    `notes` at the end: files that are no manifests, and unknown fields."""
+    """Yield all objects of files, directories and `-` in order. Raise `InputError`. Notes about
+    files without manifests and about unknown fields are added to `notes` at the end."""
     told: list[str] = []
-    fields = FieldCheck(validate)
+    check = ObjectCheck(validate, find_selector_errors)
     for found in find_all(paths, told, sys.stdin.buffer):
         plain = found.data if isinstance(found.data, dict) else codec.plain(found.data)
         header = {"apiVersion": found.header.api_version, "kind": found.header.kind}
         document = {**plain, **header}
-        fields.check(found, "", lambda: _description(document))  # noqa: B023  # called at once
+        check.check(found, "", lambda: _description(document))  # noqa: B023  # called at once
         yield FoundDocument(document, found.place)
+    check.raise_errors()
     if notes is not None:
-        notes += (*told, *fields.lines())
+        notes += (*told, *check.lines())
 
 
 def create_all(store: Store, catalog: Catalog, paths: Iterable[str], validate: Validation = "warn") -> list[str]:
-    """Stores what the files hold, as a dump has it: with uid, time and status. What is there already, in a cluster that was
-    restored, stays as it is. Returns notes about the files; raises `InputError`."""
+    """Store the objects of the files with uid, time and status. Existing objects, as in a restored
+    cluster, are not changed. Return notes about the files; raise `InputError`."""
     notes: list[str] = []
     for one in in_order(read_documents(paths, notes, validate)):
         create_document(store, catalog, one)
@@ -59,7 +56,7 @@ def create_all(store: Store, catalog: Catalog, paths: Iterable[str], validate: V
 
 
 def in_order(documents: Iterable[FoundDocument]) -> list[FoundDocument]:
-    """The documents in an order in which they can be created one after the other."""
+    """Return the documents in an order in which they can be created one after the other."""
     return sorted(documents, key=lambda one: _order(str(one.document["kind"])))
 
 
@@ -74,7 +71,8 @@ def _description(document: Document) -> str:
 
 
 def create_document(store: Store, catalog: Catalog, found: FoundDocument) -> bool:
-    """Stores one object, with uid, time and status as it has them; False if there is one of its name. Raises `InputError`."""
+    """Store one object with its uid, time and status; return False if its name exists. Raise
+    `InputError`."""
     document = found.document
     metadata = dict(document.get("metadata") or {})
     description = _description(document)
@@ -86,10 +84,15 @@ def create_document(store: Store, catalog: Catalog, found: FoundDocument) -> boo
     if resource.namespaced:
         metadata.setdefault("namespace", "default")
     metadata.pop("resourceVersion", None)
+    if resource.stored_as is api.Pod and part(document, "spec").get("nodeName"):
+        # A pod that is bound in a file existed before: admission does not treat it as new.
+        metadata.setdefault("creationTimestamp", timestamps.render(store.clock.now() - 1))
     whole = with_default_fields({**document, "metadata": metadata})
     try:
         if resource.stored_as is api.Service:
-            whole = with_addresses(store, whole, None)
+            whole = with_addresses(store, whole, whole)  # another cluster may have another range
+        if resource.stored_as is api.Pod and not metadata.get("uid"):
+            enforce_pod_security(store, metadata["namespace"], metadata.get("name", ""), metadata, part(whole, "spec"))
         store.create(typed(whole, resource.stored_as), whole)
     except AlreadyExists:
         return False

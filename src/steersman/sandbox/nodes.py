@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nodes of `--nodes`: as many as wanted, made from a template, each with a name, an address and a zone of its own."""
+"""Nodes of `--nodes`, from a template, each with its own name, address and zone."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any, Final
 
-from steersman.api import Node
-from steersman.embedded import Document, Store
-from steersman.embedded.documents import typed
-from steersman.errors import InputError
+from steersman.api import HOSTNAME_LABEL, REGION_LABEL, ZONE_LABEL, Node
+from steersman.base import KUBE_SCHEDULER_VERSION, InputError
+from steersman.cluster.store import Document, Store, typed
 from steersman.sandbox.manifest_files import read_documents
 
 ZONES: Final = ("zone-a", "zone-b", "zone-c")
-ZONE: Final = "topology.kubernetes.io/zone"
-REGION: Final = "topology.kubernetes.io/region"
-HOSTNAME: Final = "kubernetes.io/hostname"
-MOST_NODES: Final = 100_000
+MAX_NODES: Final = 100_000
 _FIRST_ADDRESS: Final = int(ipaddress.IPv4Address("10.128.0.1"))
 _CAPACITY: Final = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "100Gi"}
 _CONDITIONS: Final = (
@@ -29,8 +25,8 @@ _CONDITIONS: Final = (
 
 
 def default_template() -> Document:
-    """Eight cores, 32 GiB, 110 pods."""
-    labels = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", REGION: "sandbox"}
+    """Return a node with eight cores, 32 GiB and 110 pods."""
+    labels = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", REGION_LABEL: "sandbox"}
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -40,7 +36,7 @@ def default_template() -> Document:
 
 
 def read_template(file: str) -> Document:
-    """The one Node of a file; raises `InputError`."""
+    """Return the one Node of a file; raises `InputError`."""
     found = list(read_documents([file]))
     if len(found) != 1 or found[0].document["kind"] != "Node":
         kinds = ", ".join(one.document["kind"] for one in found) or "nothing"
@@ -49,7 +45,7 @@ def read_template(file: str) -> Document:
 
 
 def create_nodes(store: Store, count: int, template: Document) -> int:
-    """Creates `node-0` … where they are missing; how many were."""
+    """Create missing nodes `node-0` …; return their number."""
     created = 0
     for document in node_documents(count, template, store.timestamp()):
         if store.find(Node, document["metadata"]["name"]) is None:
@@ -59,9 +55,9 @@ def create_nodes(store: Store, count: int, template: Document) -> int:
 
 
 def node_documents(count: int, template: Document, now: str) -> Iterator[Document]:
-    """Nodes of a template; what it says about labels, addresses and conditions goes before what is made up here."""
-    if not 0 <= count <= MOST_NODES:
-        raise InputError("is not a number of nodes", field="--nodes", value=count, hint=f"use 0 to {MOST_NODES}")
+    """Yield nodes of a template, whose labels, addresses and conditions take precedence."""
+    if not 0 <= count <= MAX_NODES:
+        raise InputError("is not a number of nodes", field="--nodes", value=count, hint=f"use 0 to {MAX_NODES}")
     prefix = (template.get("metadata") or {}).get("name") or "node"
     for number in range(count):
         yield _node(f"{prefix}-{number}", number, template, now)
@@ -69,7 +65,7 @@ def node_documents(count: int, template: Document, now: str) -> Iterator[Documen
 
 def _node(name: str, number: int, template: Document, now: str) -> Document:
     metadata, status = template.get("metadata") or {}, template.get("status") or {}
-    labels = {ZONE: ZONES[number % len(ZONES)], **(metadata.get("labels") or {}), HOSTNAME: name}
+    labels = {ZONE_LABEL: ZONES[number % len(ZONES)], **(metadata.get("labels") or {}), HOSTNAME_LABEL: name}
     address = str(ipaddress.IPv4Address(_FIRST_ADDRESS + number))
     addresses = [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": name}]
     made: dict[str, Any] = {
@@ -94,7 +90,7 @@ _NODE_INFO: Final[Document] = {
     "containerRuntimeVersion": "steersman://simulated",
     "kernelVersion": "simulated",
     "kubeProxyVersion": "",
-    "kubeletVersion": "v1.36.4",
+    "kubeletVersion": KUBE_SCHEDULER_VERSION,
     "machineID": "",
     "operatingSystem": "linux",
     "osImage": "simulated",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifests to begin with, one for every kind that the sandbox serves: of object_templates.yaml, bare ones for others."""
+"""Template manifests of all served kinds, from object_templates.yaml or minimal ones."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from steersman.apiserver.catalog import Catalog
-from steersman.apiserver.resources import Resource
-from steersman.web.answers import WebPart
+from steersman import api
+from steersman.cluster.apiserver import Catalog, Resource
+from steersman.sandbox.web.answers import WebPart
 
 FILE: Final = Path(__file__).with_suffix(".yaml")
+TEMPLATE_ZONE: Final = f"{api.ZONE_LABEL}: a"
+"""Zone in the templates, which is replaced by a zone of the cluster."""
 _SEPARATOR: Final = "---\n"
 
 
@@ -32,26 +34,32 @@ class TemplateList(WebPart, frozen=True):
     kinds: list[KindTemplate]
 
 
-def template_list(catalog: Catalog) -> TemplateList:
-    """Templates by kind, of what can be created, in one version each."""
-    chosen: dict[tuple[str, str], Resource] = {}
+def template_list(catalog: Catalog, zone: str = "") -> TemplateList:
+    """Return templates of all creatable kinds, one version each. `zone` is a zone of the nodes."""
+    chosen: dict[type[api.Object], Resource] = {}
     for resource in catalog.all():
         if resource.stored_as is not None and "create" in resource.verbs:
-            chosen.setdefault((resource.group, resource.kind), resource)
-    kinds = [_template(resource, not catalog.is_built_in(resource)) for resource in chosen.values()]
+            chosen.setdefault(resource.stored_as, resource)
+    kinds = [_template(resource, not catalog.is_built_in(resource), zone) for resource in chosen.values()]
     return TemplateList(sorted(kinds, key=lambda one: (one.custom, one.kind, one.api_version)))
 
 
-def _template(resource: Resource, is_custom: bool) -> KindTemplate:
-    root = "kube/api" if "/" not in resource.api_version else "kube/apis"
-    place = "/namespaces/{namespace}" if resource.namespaced else ""
+def collection_path(resource: Resource, namespace: str) -> str:
+    """Return the API path at which objects of a resource are listed and created."""
+    root = "/api" if "/" not in resource.api_version else "/apis"
+    place = f"/namespaces/{namespace}" if resource.namespaced else ""
+    return f"{root}/{resource.api_version}{place}/{resource.plural}"
+
+
+def _template(resource: Resource, is_custom: bool, zone: str) -> KindTemplate:
+    text = templates().get((resource.api_version, resource.kind)) or _bare(resource)
     return KindTemplate(
         resource.kind,
         resource.api_version,
         resource.plural,
         resource.namespaced,
-        f"{root}/{resource.api_version}{place}/{resource.plural}",
-        templates().get((resource.api_version, resource.kind)) or _bare(resource),
+        f"kube{collection_path(resource, '{namespace}')}",
+        text.replace(TEMPLATE_ZONE, f"{api.ZONE_LABEL}: {zone}") if zone else text,
         is_custom,
     )
 
@@ -63,7 +71,7 @@ def _bare(resource: Resource) -> str:
 
 @cache
 def templates() -> Mapping[tuple[str, str], str]:
-    """The texts of the file by apiVersion and kind, as they are written there."""
+    """Return the texts of the file by apiVersion and kind, as they are written there."""
     found = {}
     for text in FILE.read_text(encoding="utf-8").split(_SEPARATOR):
         lines = dict(line.split(": ", 1) for line in text.splitlines() if line.startswith(("apiVersion: ", "kind: ")))

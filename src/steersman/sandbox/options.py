@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start of a sandbox in one struct: the options of `steersman sandbox`."""
+"""Options of `steersman sandbox`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Final
 
 import msgspec
 
-from steersman.api.field_check import Validation
-from steersman.host import Speed
+from steersman.api import Validation
+from steersman.scheduler.host import Speed
 
 LOOPBACK: Final = "127.0.0.1"
 NO_SCHEDULER: Final = "none"
 
 
 class SandboxOptions(msgspec.Struct, frozen=True):
-    """`files` are manifests and dumps; `scheduler` is "none", "" for the profiles of the configuration as they are, or the name
-    under which the scheduler serves pods. `data` None: the cluster lives in memory."""
+    """Options of a sandbox. `files` are manifests and dumps; `scheduler` is "none", "" for the
+    configured profiles, or the scheduler's name. `data` None keeps the cluster in memory."""
 
     files: Sequence[str] = ()
     nodes: int = 0
@@ -27,6 +27,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     config_file: str = ""
     plugins: Sequence[str] = ()
     feature_gates: str = ""
+    emulated_version: str = ""
     scheduler: str = ""
     bind_address: str = LOOPBACK
     port: int = 0
@@ -34,10 +35,10 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     speed: Speed = 1.0
     data: Path | None = None
     seed: int = 0
-    #: The directory of a record of what the scheduler is told and decides; "": nothing is recorded.
+    #: Directory of a record of the scheduler's inputs and decisions; "" for none.
     record: str = ""
     runs_controllers: bool = True
-    #: The port of the web page on loopback, 0: any free one; None: no page is served.
+    #: Port of the web page on loopback, 0 for any free one; None for no page.
     web_port: int | None = None
-    #: What happens to unknown fields in `files`.
+    #: Handling of unknown fields in `files`.
     validate: Validation = "warn"

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster on disk: every object, and the latest writes, in an SQLite database in the directory of `--data`.
+"""Persistence of a cluster: all objects and the latest writes in an SQLite database in `--data`.
 
     write ─► Store ─journal─► waiting ─► one transaction for all that wait, in a thread ─► durable ─► answers are sent
 
-A transaction is on disk when it is committed (WAL, synchronous=FULL). Whoever asks `durable()` waits for it, so that
-nothing that a client has heard of is lost by a crash. While one transaction is being written, the writes for the next
-one gather.
+A transaction is on disk when committed (WAL, synchronous=FULL). Callers await `durable()` before
+they answer, so a crash loses no acknowledged write. Concurrent writes are coalesced.
 """
 
 from __future__ import annotations
@@ -23,19 +22,18 @@ import msgspec
 
 from steersman import api
 from steersman.api import Object, key
-from steersman.apiserver.resources import storage_class
-from steersman.embedded import Commit, Document, EventType, Store
-from steersman.embedded.documents import typed
-from steersman.errors import InputError
+from steersman.base import InputError
+from steersman.cluster.apiserver import storage_class
+from steersman.cluster.store import Commit, Document, EventType, Store, typed
 from steersman.sandbox.credentials import SandboxCredentials
 
 FORMAT: Final = 1
 DATABASE: Final = "cluster.sqlite"
 LOCK: Final = "lock"
 KEPT_HISTORY: Final = 10_000
-"""So many writes a watch may lag behind over a restart."""
-MOST_AT_ONCE: Final = 2000
-"""Writes in one transaction."""
+"""Maximum number of writes that a watch may lag behind over a restart."""
+MAX_AT_ONCE: Final = 2000
+"""Maximum number of writes per transaction."""
 OWNER_ONLY: Final = 0o700
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
@@ -50,7 +48,7 @@ CREATE TABLE IF NOT EXISTS history (
 
 
 class RestoredCluster(NamedTuple):
-    """The contents of the directory. `now` is what the cluster's clock showed last."""
+    """Contents of the database. `now` is the last time of the cluster's clock."""
 
     version: int
     now: float
@@ -59,7 +57,7 @@ class RestoredCluster(NamedTuple):
 
 
 class ClusterData:
-    """The directory of one sandbox; nobody else may use it meanwhile. Raises `InputError` if it cannot be used."""
+    """Locked directory of one sandbox. Raises `InputError` if it cannot be used."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -75,7 +73,7 @@ class ClusterData:
         return self._directory / DATABASE
 
     def credentials(self, make: Callable[[], SandboxCredentials]) -> SandboxCredentials:
-        """The credentials of the first start, so that kubeconfig files stay valid."""
+        """Return the credentials of the first start, so that kubeconfig files stay valid."""
         found = self._fact("credentials")
         if found is not None:
             return msgspec.json.decode(found, type=SandboxCredentials)
@@ -85,7 +83,7 @@ class ClusterData:
 
     @property
     def port(self) -> int:
-        """Where clients found the cluster last; 0 if it is new."""
+        """Port of the last run; 0 if the cluster is new."""
         return int(self._fact("port") or 0)
 
     @port.setter
@@ -93,7 +91,7 @@ class ClusterData:
         self._note("port", str(port).encode())
 
     def restore(self, declared: Iterable[type[Object]] = ()) -> RestoredCluster | None:
-        """Everything that was written; None if nothing was. Kinds of plugins are read into their structs."""
+        """Return the stored cluster, or None. Kinds of plugins become their structs."""
         version, now = self._fact("version"), self._fact("now")
         if version is None or now is None:
             return None
@@ -106,7 +104,7 @@ class ClusterData:
             raise _damaged(self.file, error) from error
 
     def write(self, commits: Sequence[Commit], now: float) -> None:
-        """One transaction; they are on disk when this returns."""
+        """Write a transaction; it is on disk on return."""
         with self._database as database:
             for commit in commits:
                 _write(database, commit)
@@ -147,7 +145,7 @@ class ClusterData:
 
 
 class WriteJournal:
-    """Writes what a store commits to disk, in the background. `failed` is called if that is no longer possible."""
+    """Writes a store's commits to disk in the background. `failed` is called if that fails."""
 
     def __init__(self, store: Store, data: ClusterData, failed: Callable[[Exception], None]) -> None:
         self._store = store
@@ -162,7 +160,7 @@ class WriteJournal:
         store.journal = self._add
 
     async def durable(self) -> None:
-        """Returns when everything that is in the store now is on disk; raises if it never will be."""
+        """Return when all current contents are on disk; raise if writing failed."""
         version = self._store.version
         if self._failure is not None:
             raise self._failure
@@ -172,7 +170,7 @@ class WriteJournal:
             await waiter
 
     async def close(self) -> None:
-        """Closes the files after the last write; what waits is written first."""
+        """Write the remaining commits and close the files."""
         self._store.journal = None
         if self._failure is None:
             await self.durable()
@@ -182,11 +180,11 @@ class WriteJournal:
         self._waiting.append(commit)
         if not self._is_writing and self._failure is None:
             self._is_writing = True
-            # At the end of this turn of the loop: what else is written in it goes along.
+            # Deferred to the end of the loop iteration, so that all its writes share a transaction.
             asyncio.get_running_loop().call_soon(self._write_next)
 
     def _write_next(self) -> None:
-        batch, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
+        batch, self._waiting = self._waiting[:MAX_AT_ONCE], self._waiting[MAX_AT_ONCE:]
         work = asyncio.get_running_loop().run_in_executor(
             self._thread, self._data.write, batch, self._store.clock.now()
         )
@@ -209,7 +207,8 @@ class WriteJournal:
             self._is_writing = False
 
     def _give_up(self, error: BaseException) -> None:
-        failure = InputError(f"cannot be written any more: {error}", file=str(self._data.file))
+        hint = "make room on the disk and start it again: it has every write that was acknowledged"
+        failure = InputError(f"cannot be written any more: {error}", file=str(self._data.file), hint=hint)
         self._failure = failure
         for _, waiter in self._waiters:
             if not waiter.done():
@@ -219,7 +218,7 @@ class WriteJournal:
 
 
 class _Kinds:
-    """The classes of stored objects by the names that rows have for them."""
+    """Classes of stored objects by their names in rows."""
 
     def __init__(self, declared: Iterable[type[Object]]) -> None:
         self._declared = tuple(declared)
@@ -235,7 +234,7 @@ class _Kinds:
 
 
 def kind_name(kind: type[Object]) -> str:
-    """The name of a kind in rows of the database."""
+    """Return the name of a kind in rows of the database."""
     return f"{kind.API_VERSION} {kind.KIND} {kind.PLURAL} {'Namespaced' if kind.NAMESPACED else 'Cluster'}"
 
 
@@ -260,10 +259,10 @@ def _set_fact(database: sqlite3.Connection, name: str, value: bytes) -> None:
 
 
 def _locked(directory: Path) -> IO[str]:
-    """An open file that no other process has locked; the lock ends with the process, however that ends."""
+    """Return a locked file; the lock ends with the process in any case."""
     try:
         directory.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
-        file = open(directory / LOCK, "a+", encoding="utf-8")  # noqa: SIM115  # kept until the end
+        file = open(directory / LOCK, "a+", encoding="utf-8")  # noqa: SIM115  # open until the process ends
     except OSError as error:
         raise InputError(f"cannot be used: {error.strerror}", file=str(directory)) from error
     try:
@@ -313,5 +312,5 @@ def _unwritable(file: Path, error: Exception) -> InputError:
 
 
 def _damaged(file: Path, error: Exception) -> InputError:
-    hint = "move the directory away and start anew, or restore it from a copy"
+    hint = "move the directory away and start again, or restore it from a copy"
     return InputError(f"is damaged or no database of a sandbox: {error}", file=str(file), hint=hint)

@@ -12,37 +12,28 @@ import ipaddress
 import logging
 import socket
 import time
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from steersman import api, controllers
-from steersman.apiserver.catalog import Catalog
-from steersman.apiserver.custom_resources import CustomResources
-from steersman.apiserver.pages import Pages
-from steersman.apiserver.reviews import Tokens
-from steersman.apiserver.server import ApiServer, in_memory
-from steersman.apiserver.service import ApiService
-from steersman.assembly import SchedulerOptions
-from steersman.assembly.registry import kinds_of_scheduler
-from steersman.embedded import (
+from steersman import api
+from steersman.base import InternalErrors
+from steersman.cluster import controllers
+from steersman.cluster.apiserver import ApiServer, ApiService, Catalog, CustomResources, Pages, Tokens, in_memory
+from steersman.cluster.kubelets import SANDBOX_POLICY, Kubelets, check_annotations, load_policy
+from steersman.cluster.store import (
     Document,
-    EphemeralClaims,
     KubeAdmission,
-    ResourceClaimController,
     Store,
-    VolumeController,
+    typed,
 )
-from steersman.embedded.documents import typed
-from steersman.framework.watching import is_custom
-from steersman.host import LoopTimers, ScaledClock, keep_freed_memory
-from steersman.internal_errors import InternalErrors
-from steersman.kubelets import SANDBOX_POLICY, Kubelets, check_annotations, load_policy
-from steersman.record.live_recording import LiveRecording
+from steersman.framework import is_custom
+from steersman.kube.serving import Listen, bound_sockets
+from steersman.record import LiveRecording
 from steersman.sandbox.applied_configuration import AppliedConfiguration
 from steersman.sandbox.clock_page import ClockPage
 from steersman.sandbox.credentials import (
@@ -52,6 +43,7 @@ from steersman.sandbox.credentials import (
     write_kubeconfig,
 )
 from steersman.sandbox.default_objects import PROVISIONER, DefaultObjects
+from steersman.sandbox.default_roles import RoleAggregation
 from steersman.sandbox.event_objects import EventObjects
 from steersman.sandbox.foreign_controllers import Heartbeats, VolumeProvisioner
 from steersman.sandbox.heap import keep_collections_short
@@ -59,6 +51,7 @@ from steersman.sandbox.manifest_files import create_all
 from steersman.sandbox.nodes import create_nodes, default_template, read_template
 from steersman.sandbox.options import NO_SCHEDULER, SandboxOptions
 from steersman.sandbox.persistence import ClusterData, RestoredCluster, WriteJournal
+from steersman.sandbox.pod_fixes import PodFixes
 from steersman.sandbox.scheduling import (
     DrivenScheduler,
     ReplaceableScheduler,
@@ -67,19 +60,20 @@ from steersman.sandbox.scheduling import (
     scheduler_options,
     start_scheduler,
 )
+from steersman.sandbox.web import ConfigurationSource
 from steersman.sandbox.web_actions import SandboxActions, SandboxClock
 from steersman.sandbox.web_host import SandboxPage, SandboxWeb, served_page
-from steersman.serving.listener import Listen, bound_sockets
-from steersman.web import ConfigurationSource
+from steersman.scheduler.assembly import SchedulerOptions, kinds_of_scheduler
+from steersman.scheduler.host import HostTasks, LoopTimers, ScaledClock, keep_freed_memory
 
 logger = logging.getLogger(__name__)
 
 HISTORY_LENGTH: Final = 50_000
-"""So many writes, at least, a watch may lag behind, and a list in chunks may take."""
+"""Minimum history in writes, for lagging watches and between chunks of a list."""
 
 
 class Sandbox(msgspec.Struct, frozen=True):
-    """A sandbox that runs. `kubeconfig` is where clients find it, None if no file was wanted."""
+    """A running sandbox. `kubeconfig` is its file, None if none was requested."""
 
     url: str
     kubeconfig: Path | None
@@ -87,17 +81,17 @@ class Sandbox(msgspec.Struct, frozen=True):
     clock: ScaledClock
     timers: LoopTimers
     credentials: SandboxCredentials
-    #: Has an exception when the sandbox can no longer go on.
+    #: Gets an exception when the sandbox cannot continue.
     failure: asyncio.Future[None]
-    #: What the user should know about the files that it began with.
+    #: Notes for the user about the initial files.
     notes: tuple[str, ...] = ()
-    #: The web page; None: there is none.
+    #: The web page; None if it is not served.
     page: SandboxPage | None = None
 
 
 @asynccontextmanager
 async def running_sandbox(options: SandboxOptions) -> AsyncIterator[Sandbox]:
-    """Everything ends with the block. Raises `InputError` and `OSError` before anything has begun."""
+    """Run a sandbox within the block. Raise `InputError` or `OSError` if it cannot start."""
     keep_freed_memory()
     errors = InternalErrors()
     chosen = None if options.scheduler == NO_SCHEDULER else scheduler_options(options, errors)
@@ -107,7 +101,7 @@ async def running_sandbox(options: SandboxOptions) -> AsyncIterator[Sandbox]:
         async with _running(options, chosen, template, errors, data) as sandbox:
             yield sandbox
     except BaseExceptionGroup as several:
-        # A group of tasks wraps whatever ends it; one error is told as it is.
+        # A task group wraps the error that ends it; a single error is raised without the group.
         raise several.exceptions[0] from several
     finally:
         if data is not None:
@@ -136,11 +130,14 @@ async def _running(
     port = int(sockets[0].getsockname()[1])
     if data is not None:
         data.port = port
-    DefaultObjects(store, catalog, credentials.certificate.chain.decode(), port)
+    authority = credentials.certificate.chain.decode()
+    DefaultObjects(store, catalog, authority, port, fills_namespaces=options.runs_controllers)
+    if options.runs_controllers:
+        RoleAggregation(store, catalog)
     customs = CustomResources(store, catalog)
     events = EventObjects(store, timers)
     async with _closing(sockets), asyncio.TaskGroup() as group:
-        tasks = _Tasks(group)
+        tasks = HostTasks(group)
         tasks.create_task(keep_collections_short(store), name="keep garbage collections short")
         _start_cluster(store, timers, events, errors, options, tasks)
         starter = _SchedulerStarter(options, store, timers, events, tasks)
@@ -151,7 +148,8 @@ async def _running(
         create_nodes(store, options.nodes, template)
         notes = create_all(store, catalog, options.files, options.validate)
         tokens = Tokens(store, credentials.token)
-        pages = Pages(catalog, customs, f"{options.bind_address}:{port}", ClockPage(clock))
+        clock_page = ClockPage(clock, None if schedulers is None else schedulers.step)
+        pages = Pages(catalog, customs, f"{options.bind_address}:{port}", clock_page)
         service = ApiService(store, catalog, customs, tokens, pages)
         listen = Listen(options.bind_address, port, credentials.tls())
         async with ApiServer(listen, service, tokens, durable, sockets=sockets):
@@ -160,9 +158,11 @@ async def _running(
                 write_kubeconfig(options.kubeconfig, kubeconfig_document(url, credentials))
             serving: AbstractAsyncContextManager[SandboxPage | None] = nullcontext()
             if schedulers is not None and options.web_port is not None:
-                page_clock, configuration = SandboxClock(clock, schedulers), _applied(options, schedulers)
+                page_clock, configuration = SandboxClock(clock, clock_page), _applied(options, schedulers)
                 actions = SandboxActions(store, catalog, service, page_clock, configuration, durable)
-                web = SandboxWeb(store, schedulers, actions, _absolute(options.kubeconfig))
+                web = SandboxWeb(
+                    store, schedulers, actions, _absolute(options.kubeconfig), _fixes(options, configuration)
+                )
                 serving = served_page(options.web_port, web)
             async with serving as page:
                 try:
@@ -182,12 +182,21 @@ def _applied(options: SandboxOptions, schedulers: ReplaceableScheduler) -> Appli
     return AppliedConfiguration(schedulers, written)
 
 
+def _fixes(options: SandboxOptions, configuration: AppliedConfiguration) -> PodFixes | None:
+    if options.kubeconfig is None:
+        return None
+    flags = [word for plugin in options.plugins for word in ("--plugin", plugin)]
+    flags += ["--feature-gates", options.feature_gates] if options.feature_gates else []
+    flags += ["--emulated-version", options.emulated_version] if options.emulated_version else []
+    return PodFixes(_absolute(options.kubeconfig), configuration.text, flags)
+
+
 def _absolute(path: Path | None) -> str:
     return "" if path is None else str(path.resolve())
 
 
 def _sockets(options: SandboxOptions, data: ClusterData | None) -> Sequence[socket.socket]:
-    """Sockets on the port that was asked for, else on that of the last run, so kubeconfig files stay valid; else on any."""
+    """Return sockets on the given port, else that of the last run (for kubeconfigs), else any."""
     if not options.port and data is not None and data.port:
         try:
             return bound_sockets(Listen(options.bind_address, data.port))
@@ -198,7 +207,7 @@ def _sockets(options: SandboxOptions, data: ClusterData | None) -> Sequence[sock
 
 @asynccontextmanager
 async def _closing(sockets: Sequence[socket.socket]) -> AsyncIterator[None]:
-    """Closes them at the end of the block, also where no server has come to listen on them."""
+    """Close the sockets at the end of the block, even if no server has used them."""
     try:
         yield
     finally:
@@ -209,7 +218,7 @@ async def _closing(sockets: Sequence[socket.socket]) -> AsyncIterator[None]:
 def _store(clock: ScaledClock, restored: RestoredCluster | None) -> Store:
     store = Store(
         clock,
-        admission=KubeAdmission(check_annotations, assigns_service_accounts=True),
+        admission=KubeAdmission(check_annotations, enforces_classes=True, assigns_service_accounts=True),
         history=HISTORY_LENGTH,
         keeps_documents=True,
         awaited_finalizers=None,
@@ -220,29 +229,11 @@ def _store(clock: ScaledClock, restored: RestoredCluster | None) -> Store:
     return store
 
 
-class _Tasks:
-    """Tasks of a sandbox; those that still run end with it."""
-
-    def __init__(self, group: asyncio.TaskGroup) -> None:
-        self._group = group
-        self._running: set[asyncio.Task[None]] = set()
-
-    def create_task(self, work: Coroutine[Any, Any, None], *, name: str | None = None) -> asyncio.Task[None]:
-        task = self._group.create_task(work, name=name)
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        return task
-
-    def cancel(self) -> None:
-        for task in self._running:
-            task.cancel()
-
-
 class _SchedulerStarter:
-    """Starts the schedulers of a sandbox, one after the other, each with a record of its own if that is wanted."""
+    """Starts the schedulers of a sandbox in turn, each with its own record if requested."""
 
     def __init__(
-        self, options: SandboxOptions, store: Store, timers: LoopTimers, events: EventObjects, tasks: _Tasks
+        self, options: SandboxOptions, store: Store, timers: LoopTimers, events: EventObjects, tasks: HostTasks
     ) -> None:
         self._options = options
         self._store = store
@@ -254,7 +245,7 @@ class _SchedulerStarter:
     def start(self, made_with: SchedulerOptions) -> DrivenScheduler:
         options = self._options
         if self._recording is not None:
-            self._recording.close()  # that of the scheduler which this one replaces
+            self._recording.close()  # of the replaced scheduler
         if options.record:
             self._recording = new_recording(options.record, made_with, options.seed, self._store.clock)
         return start_scheduler(
@@ -273,23 +264,22 @@ def _start_cluster(
     events: EventObjects,
     errors: InternalErrors,
     options: SandboxOptions,
-    tasks: _Tasks,
+    tasks: HostTasks,
 ) -> None:
-    """Starts everything that lives in a cluster besides the scheduler."""
+    """Start all parts of a cluster except the scheduler."""
     policy = load_policy(options.kubelet_policy) if options.kubelet_policy else SANDBOX_POLICY
     kubelets = Kubelets(store, timers, policy, record=events.record_kubelet, survives_bad_pods=True)
+    heartbeats = Heartbeats(store, kubelets.is_silent, always=not options.runs_controllers)
+    tasks.create_task(heartbeats.run(), name="renew leases of nodes")
     if not options.runs_controllers:
         VolumeProvisioner(store, PROVISIONER)
-        tasks.create_task(Heartbeats(store, kubelets.is_silent).run(), name="renew leases of nodes")
     else:
         controllers.start(controllers.Cluster(store, timers, events.record, errors, is_overdue=timers.is_overdue))
-        EphemeralClaims(store)
-        VolumeController(store, timers)
-        ResourceClaimController(store)
+        controllers.start_claim_controllers(store, timers)
 
 
 def _declared_kinds(options: SchedulerOptions | None) -> list[type[api.Object]]:
-    """The structs that plugins have for kinds of their own."""
+    """Return the structs of custom kinds that plugins declare."""
     if options is None:
         return []
     kinds = kinds_of_scheduler(options.configuration, options.gates, options.registry)
@@ -297,7 +287,7 @@ def _declared_kinds(options: SchedulerOptions | None) -> list[type[api.Object]]:
 
 
 def _host(address: str) -> str:
-    """Where clients on this machine reach the server."""
+    """Return the server's address for clients on this machine."""
     if address in ("0.0.0.0", "::", ""):
         return "127.0.0.1"
     try:

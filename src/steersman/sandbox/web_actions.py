@@ -1,39 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actions on the page of a sandbox: objects, import, export and reset of the cluster, and its clock.
+"""Actions on the page of a sandbox: objects, import, export and reset of the cluster, clock.
 
-`kube/…` is the Kubernetes API of the sandbox itself; the rest is made of the same store.
+`kube/…` is the Kubernetes API of the sandbox; the rest uses the same store.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 
-from steersman.apiserver.catalog import Catalog
-from steersman.apiserver.requests import ApiRequest, WatchAnswer
-from steersman.apiserver.reviews import TokenUser
-from steersman.apiserver.service import ApiService
-from steersman.apiserver.statuses import RequestRefused
-from steersman.embedded import Store
-from steersman.errors import InputError, SteersmanError
-from steersman.host import ScaledClock, SchedulingLoop
+from steersman import api
+from steersman.base import InputError, SteersmanError
+from steersman.cluster.apiserver import ApiRequest, ApiService, Catalog, RequestRefused, TokenUser, WatchAnswer
+from steersman.cluster.store import Store
+from steersman.kube.serving import Answer, Request
 from steersman.sandbox.applied_configuration import AppliedConfiguration
 from steersman.sandbox.clock_page import ClockPage, speed_text
 from steersman.sandbox.cluster_files import SNAPSHOT_CONFIGURATION, ClusterFiles, ImportResult
+from steersman.sandbox.object_creation import create_objects
 from steersman.sandbox.object_templates import template_list
-from steersman.sandbox.scheduling import ReplaceableScheduler
-from steersman.serving.http import Answer, Request
-from steersman.web import PREFIX, ClockPart, WebRefusal, bad_request, json_page
-from steersman.web.answers import InputProblem, problem_of
-from steersman.web.configuration_handlers import EditedConfiguration
-from steersman.web.configuration_page import problems_of
-from steersman.web.host import Action
-from steersman.web.refusals import decoded_body
+from steersman.sandbox.web import PREFIX, ClockPart, WebRefusal, bad_request, json_page
+from steersman.sandbox.web.answers import InputProblem, problem_of
+from steersman.sandbox.web.configuration_handlers import EditedConfiguration
+from steersman.sandbox.web.configuration_page import problems_of
+from steersman.sandbox.web.host import Action
+from steersman.sandbox.web.refusals import decoded_body
+from steersman.scheduler.host import ScaledClock
 
-MOST_DECISIONS: Final = 10_000
 FORMATS: Final = ("manifests", "simulator")
 _ADMIN: Final = TokenUser("kubernetes-admin", ("system:masters", "system:authenticated"))
 _replace = msgspec.structs.replace
@@ -41,47 +37,26 @@ CAPABILITIES: Final = ("apply", "objects", "export", "clock", "decisionStep", "h
 
 
 class SandboxClock:
-    """The clock of a sandbox together with its scheduler: while the page has paused it, nothing is decided either."""
+    """Clock of a sandbox, for its web page."""
 
-    def __init__(self, clock: ScaledClock, schedulers: ReplaceableScheduler) -> None:
+    def __init__(self, clock: ScaledClock, page: ClockPage) -> None:
         self._clock = clock
-        self._schedulers = schedulers
-        self._page = ClockPage(clock)
-
-    @property
-    def _loop(self) -> SchedulingLoop:
-        return self._schedulers.current.loop
+        self._page = page
 
     def part(self) -> ClockPart:
         clock = self._clock
-        return ClockPart(clock.now(), clock.is_paused or self._loop.is_held, clock.is_stepping, speed_text(clock))
+        return ClockPart(clock.now(), clock.is_paused, clock.is_stepping, speed_text(clock))
 
     def change(self, change: dict[str, object]) -> None:
-        """Raises `WebRefusal`. While a step of time goes on pods are decided; a step of decisions lets no time pass."""
-        decisions = change.pop("decisions", None)
-        if decisions is not None and (not isinstance(decisions, int) or isinstance(decisions, bool)):
-            raise bad_request(f"decisions: Invalid value: {decisions!r}: use a number")
-        if decisions is not None and not 1 <= decisions <= MOST_DECISIONS:
-            raise bad_request(f"decisions: Invalid value: {decisions}: use a number from 1 to {MOST_DECISIONS}")
-        if change or decisions is None:
-            try:
-                self._page(change)
-            except RequestRefused as refusal:
-                raise bad_request(str(refusal)) from refusal
-        self._drive(change, decisions)
-
-    def _drive(self, change: dict[str, object], decisions: int | None) -> None:
-        if decisions is not None:
-            self._clock.pause()
-            self._loop.hold(decisions)
-        elif change.get("paused") is True:
-            self._loop.hold()
-        elif change.get("paused") is False or "step" in change:
-            self._loop.release()
+        """Change the clock. Raise `WebRefusal`. Steps of time include decisions, not vice versa."""
+        try:
+            self._page(change)
+        except RequestRefused as refusal:
+            raise bad_request(str(refusal)) from refusal
 
 
 class SandboxActions:
-    """Handlers of a sandbox. `durable` returns when what was written would survive a crash."""
+    """Handlers of a sandbox. `durable` returns when all writes would survive a crash."""
 
     def __init__(
         self,
@@ -92,6 +67,7 @@ class SandboxActions:
         configuration: AppliedConfiguration,
         durable: Callable[[], Awaitable[None]],
     ) -> None:
+        self._store = store
         self._catalog = catalog
         self._service = service
         self.clock = clock
@@ -103,6 +79,7 @@ class SandboxActions:
         return {
             "* kube/": self._kube,
             "GET templates": self._templates,
+            "POST objects": self._create,
             "GET export": self._export,
             "POST import": self._import,
             "POST reset": self._reset,
@@ -112,7 +89,7 @@ class SandboxActions:
         }
 
     async def _kube(self, request: Request) -> Answer:
-        """The answer of the API server to the path behind `kube`."""
+        """Return the API server's answer to the path after `kube`."""
         path = quote(request.path.removeprefix(f"{PREFIX}kube"), safe="/:@")
         headers = {name.lower(): value for name, value in request.headers.items()}
         if request.has("watch") or "/watch/" in path:
@@ -121,12 +98,31 @@ class SandboxActions:
         answer = self._service.answer(asked)
         assert not isinstance(answer, WatchAnswer), "watches have been refused"
         await self._durable()
-        body = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
         more = {"Warning": ", ".join(f'299 - "{_plain(text)}"' for text in answer.warnings)} if answer.warnings else {}
-        return Answer(answer.code, body, answer.content_type, {**answer.headers, **more})
+        return Answer(answer.code, answer.content(), answer.content_type, {**answer.headers, **more})
 
     async def _templates(self, request: Request) -> Answer:
-        return json_page(template_list(self._catalog))
+        labels = (node.metadata.labels for node in self._store.objects(api.Node).values())
+        zones = sorted({found[api.ZONE_LABEL] for found in labels if api.ZONE_LABEL in found})
+        return json_page(template_list(self._catalog, zones[0] if zones else ""))
+
+    async def _create(self, request: Request) -> Answer:
+        """Create the objects of a text, or only check them with `dryRun=true`."""
+        text = (request.body or b"").decode("utf-8", "replace")
+        dry_run = request.value("dryRun") == "true"
+        result = create_objects(
+            text, request.value("namespace"), dry_run=dry_run, catalog=self._catalog, call=self._call
+        )
+        await self._durable()
+        return json_page(result)
+
+    def _call(
+        self, method: str, path: str, query: dict[str, str], content_type: str, body: bytes
+    ) -> tuple[int, dict[str, Any]]:
+        headers = {"content-type": content_type, "accept": "application/json"}
+        answer = self._service.answer(ApiRequest(method, quote(path, safe="/:@"), query, headers, body, _ADMIN))
+        assert not isinstance(answer, WatchAnswer), "nothing is watched"
+        return answer.code, msgspec.json.decode(answer.content())
 
     async def _export(self, request: Request) -> Answer:
         chosen = _format(request)
@@ -135,7 +131,7 @@ class SandboxActions:
         return Answer(200, body, kind, {"Content-Disposition": f'attachment; filename="{name}"'})
 
     async def _import(self, request: Request) -> Answer:
-        """The cluster is emptied before, with `replace=true`. A configuration in the file is applied, if it can be."""
+        """Import a file; `replace=true` empties the cluster before. Apply its configuration."""
         replaces = request.value("replace") == "true"
         try:
             given = self._files.read(request.body or b"", _format(request))
@@ -150,7 +146,7 @@ class SandboxActions:
         return json_page(ImportResult(result.created, result.updated, [*problems, *result.problems], is_applied))
 
     async def _configured(self, text: str) -> list[InputProblem]:
-        """Why the configuration of a file cannot be applied; nothing where it was."""
+        """Apply the configuration of a file; return the problems if it is invalid."""
         try:
             await self.configuration.apply(text)
         except InputError as error:
@@ -158,7 +154,7 @@ class SandboxActions:
         return []
 
     async def _apply(self, request: Request) -> Answer:
-        """Another scheduler with the edited configuration; streams end, and begin with a new epoch."""
+        """Apply an edited configuration to a new scheduler; streams restart with a new epoch."""
         text = decoded_body(request, EditedConfiguration).yaml
         try:
             await self.configuration.apply(text)
@@ -195,5 +191,5 @@ def _format(request: Request) -> str:
 
 
 def _plain(text: str) -> str:
-    """The text as part of a quoted string in a header: printable ASCII."""
+    """Return the text for a quoted string in a header: printable ASCII."""
     return "".join(letter if " " <= letter <= "~" and letter not in '"\\' else "?" for letter in text)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The web page of a sandbox: plain HTTP on loopback, on a port of its own, for whoever has the token.
+"""Web page of a sandbox: HTTP on loopback, on a separate port, protected by a token.
 
     browser ─► `SiteGuard` ─► token ─► `WebApi`, in the loop of the sandbox
 
-The token is in the fragment of the address that is printed, which browsers do not send anywhere.
+The token is in the fragment of the printed URL, which browsers do not send.
 """
 
 from __future__ import annotations
@@ -18,18 +18,14 @@ from typing import Final
 import msgspec
 
 from steersman import api
-from steersman.embedded import Document, Store
-from steersman.embedded.history import EventType
+from steersman.cluster.store import Document, EventType, Store
+from steersman.kube.serving import Answer, ConnectionLimits, Handler, HttpServer, Listen, Request, bearer_token
 from steersman.sandbox.event_objects import Event
 from steersman.sandbox.history import MARK_SECONDS, SandboxHistory
 from steersman.sandbox.options import LOOPBACK
+from steersman.sandbox.pod_fixes import PodFixes
 from steersman.sandbox.scheduling import ReplaceableScheduler
-from steersman.sandbox.web_actions import CAPABILITIES, SandboxActions
-from steersman.serving import ConnectionLimits, Listen
-from steersman.serving.access import bearer_token
-from steersman.serving.http import Answer, Handler, Request
-from steersman.serving.server import HttpServer
-from steersman.web import (
+from steersman.sandbox.web import (
     PREFIX,
     ClusterFeed,
     ClusterSource,
@@ -45,16 +41,17 @@ from steersman.web import (
     observed,
     refused,
 )
+from steersman.sandbox.web_actions import CAPABILITIES, SandboxActions
 
 LIMITS: Final = ConnectionLimits(connections=256, connections_of_one_address=256)
 DATA_HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 BODY_BYTES: Final = 3 * 1024 * 1024
 IMPORT_BYTES: Final = 256 * 1024 * 1024
-"""A whole cluster may be sent at once, by those who have the token."""
+"""Limit of an imported cluster, for requests with the token."""
 
 
 class SandboxPage(msgspec.Struct, frozen=True):
-    """Where the page is served."""
+    """Address of the page."""
 
     port: int
     token: str
@@ -65,7 +62,7 @@ class SandboxPage(msgspec.Struct, frozen=True):
 
 
 class TokenGuard:
-    """Before every handler: files are open, data is for those who have the token, and no other site may ask."""
+    """Precedes every handler: files are open, data need the token, cross-site requests fail."""
 
     def __init__(self, token: str, web_api: Handler, files: PageFiles) -> None:
         self._token = token
@@ -85,7 +82,7 @@ class TokenGuard:
         return msgspec.structs.replace(answer, headers={**DATA_HEADERS, **answer.headers})
 
     def body_limit(self, request: Request) -> int:
-        """Strangers are not read."""
+        """Return the maximum length of the body: 0 without a valid token."""
         if self._sites.refusal(request) or not self._is_known(request):
             return 0
         return IMPORT_BYTES if request.path == f"{PREFIX}import" else BODY_BYTES
@@ -100,7 +97,9 @@ def _no_method() -> Answer:
 
 
 class SandboxWeb:
-    """The API of the scheduler that a sandbox has at the moment."""
+    """API of the current scheduler of a sandbox."""
+
+    _host: WebHost
 
     def __init__(
         self,
@@ -108,11 +107,17 @@ class SandboxWeb:
         schedulers: ReplaceableScheduler,
         actions: SandboxActions,
         kubeconfig: str,
+        fixes: PodFixes | None = None,
     ) -> None:
+        """`fixes` None: there is no kubeconfig file with which to search for fixes."""
         self._store = store
         self._schedulers = schedulers
         self._history = SandboxHistory(store)
         self._actions = {**actions.by_path(), "GET history": self._show_history}
+        self._capabilities: tuple[str, ...] = CAPABILITIES
+        if fixes is not None:
+            self._actions["GET fixes"] = fixes.answer
+            self._capabilities = (*CAPABILITIES, "fixes")
         self._clock = actions.clock
         self._configuration = actions.configuration
         self._kubeconfig = kubeconfig
@@ -125,19 +130,21 @@ class SandboxWeb:
         return await self._api.answer(request)
 
     def close(self) -> None:
-        """Streams end."""
+        """End all streams."""
         self._feed.close()
         self._ticking.cancel()
 
     def _show_anew(self) -> None:
-        """Another scheduler has taken over: streams end, and begin with a new epoch."""
+        """Show another scheduler that has taken over; streams restart with a new epoch."""
         self.close()
-        self._show()
+        self._show(is_successor=True)
 
-    def _show(self) -> None:
-        """Looks at the present scheduler from now on."""
+    def _show(self, *, is_successor: bool = False) -> None:
+        """Show the current scheduler. A successor takes over its predecessor's decisions."""
         scheduler, events = self._schedulers.current.scheduler, self._events
-        decisions, attempts = observed(scheduler)
+        decisions, attempts = observed(scheduler, attempts=self._host.attempts if is_successor else None)
+        if is_successor:
+            decisions.extend(reversed(self._host.decisions.recent(len(self._host.decisions))))
         scheduler.observe(self._history)
         self._history.note()
         host = WebHost(
@@ -146,7 +153,7 @@ class SandboxWeb:
             decisions,
             attempts,
             events,
-            more_capabilities=CAPABILITIES,
+            more_capabilities=self._capabilities,
             document=lambda obj: self._store.document(type(obj), api.key(obj)),
             actions=self._actions,
             kubeconfig=self._kubeconfig,
@@ -179,7 +186,7 @@ class SandboxWeb:
 
 @asynccontextmanager
 async def served_page(port: int, web: SandboxWeb) -> AsyncIterator[SandboxPage]:
-    """The page, until the end of the block. OSError when the port cannot be had."""
+    """Yield the page until the end of the block. Raise OSError if the port is not available."""
     token = secrets.token_urlsafe(24)
     guard = TokenGuard(token, web.answer, PageFiles())
     async with HttpServer(Listen(LOOPBACK, port), guard.answer, LIMITS, body_limit=guard.body_limit) as server:
@@ -190,7 +197,7 @@ async def served_page(port: int, web: SandboxWeb) -> AsyncIterator[SandboxPage]:
 
 
 def follow_events(store: Store, rows: EventRows) -> None:
-    """Adds a row for every Event object that is written to the store from now on."""
+    """Add a row for every Event object that is written to the store."""
 
     def note(kind: EventType, old: api.Object | None, new: api.Object | None) -> None:
         if new is not None and kind != EventType.DELETED:
@@ -205,4 +212,5 @@ def _row(document: Document, now: float) -> EventRow:
     named = f"{about.get('kind', '')} {place}{about.get('name', '')}"
     text = [str(document.get(name) or "") for name in ("type", "reason", "message")]
     component = document.get("reportingComponent") or (document.get("source") or {}).get("component") or ""
-    return EventRow(now, text[0], text[1], named, text[2], str(component))
+    count = (document.get("series") or {}).get("count") or document.get("count") or 1
+    return EventRow(now, text[0], text[1], named, text[2], str(component), int(count))

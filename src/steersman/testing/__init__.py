@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For authors of plugins, and for Steersman's own tests: builders of API objects and of what plugins see.
+"""Test tools for plugin authors and for Steersman's own tests: builders of objects and node infos.
 
     pod = make_pod("web-0").label("app", "web").req(cpu="1").anti_affinity("zone", {"app": "web"})
     node = make_node("n1").capacity(cpu="4").label("zone", "a").info(make_pod("web-1").label("app", "web"))
     MyPlugin(None, handle).filter(CycleState(), pod.info(), node)
 
-`Harness` runs a whole scheduler with a plugin enabled. Nothing else in the package imports this one.
+`Harness` runs a whole scheduler with a plugin enabled; `check_plugin` compares its kernels and
+promises with its methods. No other package imports this one.
 """
 
 from steersman.testing.building import Builder
@@ -34,6 +35,7 @@ from steersman.testing.objects import (
     make_service,
     make_stateful_set,
 )
+from steersman.testing.plugin_check import PluginCheck, PluginCheckError, check_plugin
 from steersman.testing.pods import PodBuilder, make_pod
 from steersman.testing.selecting import (
     Expression,
@@ -69,6 +71,8 @@ __all__ = [
     "NamespaceBuilder",
     "NodeBuilder",
     "NotPlacedError",
+    "PluginCheck",
+    "PluginCheckError",
     "PodBuilder",
     "ReplicasBuilder",
     "ReplicationControllerBuilder",
@@ -79,6 +83,7 @@ __all__ = [
     "StorageClassBuilder",
     "VolumeBuilder",
     "absent",
+    "check_plugin",
     "exists",
     "greater_than",
     "is_in",

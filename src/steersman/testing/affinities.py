@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How `PodBuilder` adds terms to the affinities of a pod."""
+"""Adds terms to the affinities of a pod, for `PodBuilder`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pod_affinity_term(
 
 
 def with_pod_term(affinity: Affinity, term: api.PodAffinityTerm, required: bool, weight: int) -> Affinity:
-    """The affinity with one more term: preferred when there is a weight, required otherwise."""
+    """Return the affinity with one more term, preferred if there is a weight."""
     if not weight and not required:
         raise ValueError("a preferred affinity term needs a weight from 1 to 100")
     if weight:

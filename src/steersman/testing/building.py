@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of all builders: chains that never change what they were called on, and deterministic uids.
+"""The base class of builders: chains of methods that return new builders, and deterministic uids.
 
 web = make_pod("web-0").label("app", "web")
-first, second = web.node("n1"), web.name("web-1").node("n2")      # `web` is still what it was
+first, second = web.node("n1"), web.name("web-1").node("n2")      # `web` is unchanged
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from steersman import api
 
 T = TypeVar("T", bound=api.Object)
 
-DEFAULT_NAMESPACE = "default"
-
 
 class Builder(Generic[T]):
-    """Holds an API object; every method answers with a new builder."""
+    """Base class of builders. Every method returns a new builder and leaves this one unchanged."""
 
     __slots__ = ("_object",)
 
@@ -28,7 +26,8 @@ class Builder(Generic[T]):
         self._object = initial
 
     def obj(self) -> T:
-        """The API object. Without an explicit uid it has `uid-pod-default-web-0`: equal chains give equal objects."""
+        """Return the API object. Without an explicit uid it has `uid-pod-default-web-0`, so that
+        equal chains give equal objects."""
         meta = self._object.metadata
         owners = tuple(_identified(owner, meta.namespace) for owner in meta.owner_references)
         return self._meta(uid=meta.uid or uid_of(self._object), owner_references=owners)._object
@@ -52,14 +51,14 @@ class Builder(Generic[T]):
         return self.labels({key: value})
 
     def labels(self, labels: Mapping[str, str]) -> Self:
-        """Adds to the labels there are."""
+        """Add labels to the existing ones."""
         return self._meta(labels={**self._object.metadata.labels, **labels})
 
     def annotation(self, key: str, value: str) -> Self:
         return self._meta(annotations={**self._object.metadata.annotations, key: value})
 
     def owner(self, kind: str, name: str, *, uid: str = "", controller: bool = True) -> Self:
-        """The object that made this one, with the uid that its own builder gives it unless told otherwise."""
+        """Set the controller reference, with the default uid of the owner's builder."""
         known = api.KINDS.get(kind)
         added = api.OwnerReference(
             api_version=known.API_VERSION if known else "", kind=kind, name=name, uid=uid, controller=controller
@@ -87,11 +86,13 @@ def _identified(owner: api.OwnerReference, namespace: str) -> api.OwnerReference
 
 
 def named(kind: type[T], name: str) -> T:
-    """A bare object of that kind, in the default namespace if it has one."""
-    namespace = DEFAULT_NAMESPACE if kind.NAMESPACED else ""
+    """Return an object of this kind with default values, in the default namespace if the kind is
+    namespaced."""
+    namespace = api.DEFAULT_NAMESPACE if kind.NAMESPACED else ""
     return kind(metadata=api.ObjectMeta(name=name, namespace=namespace))
 
 
 def resource_list(amounts: Mapping[str, api.Quantity]) -> api.ResourceList:
-    """Keyword arguments as resources: `ephemeral_storage` is `ephemeral-storage`; names with a domain stay."""
+    """Convert keyword arguments to resource names: `ephemeral_storage` becomes `ephemeral-storage`;
+    qualified names are unchanged."""
     return {name if "/" in name else name.replace("_", "-"): amount for name, amount in amounts.items()}

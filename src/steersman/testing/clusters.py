@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A few nodes with their pods, as plugins see them: pods go where `spec.nodeName` says."""
+"""Nodes with their pods, as plugins see them; a pod is on the node of its `spec.nodeName`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from steersman import api
-from steersman.framework.pod_info import PodInfo, PodShapes
-from steersman.state.plain_node import PlainNodeInfo
+from steersman.framework import PodInfo, PodShapes
+from steersman.scheduler.state import PlainNodeInfo
 
 
 class KnownImage(msgspec.Struct, frozen=True):
-    """Implements `framework.ImageState`."""
+    """`framework.ImageState` of an image."""
 
     size: int
     num_nodes: int
 
 
 def node_infos(nodes: Iterable[api.Node], pods: Iterable[api.Pod] = ()) -> list[PlainNodeInfo]:
-    """The nodes in the given order, with the pods that are on them; pods that are on none of them are left out."""
+    """Return the nodes in order with the pods on them; pods on other nodes are ignored."""
     nodes, shapes = list(nodes), PodShapes()
     on_node: dict[str, list[PodInfo]] = {node.metadata.name: [] for node in nodes}
     for pod in pods:
@@ -31,7 +31,7 @@ def node_infos(nodes: Iterable[api.Node], pods: Iterable[api.Pod] = ()) -> list[
 
 
 def _image_spread(nodes: Sequence[api.Node]) -> Counter[str]:
-    """On how many nodes each image name is."""
+    """Return the number of nodes by image name."""
     return Counter(name for node in nodes for name in {n for image in node.status.images for n in image.names})
 
 

@@ -21,18 +21,18 @@ _replace = msgspec.structs.replace
 
 
 def make_slice(name: str) -> SliceBuilder:
-    """The only slice of a pool of its own name; no node can use it yet."""
+    """Return a builder of the only slice of a pool of this name, not usable on any node yet."""
     pool = api.ResourcePool(name=name, generation=1, resource_slice_count=1)
     return SliceBuilder(_replace(named(api.ResourceSlice, name), spec=api.ResourceSliceSpec(driver=DRIVER, pool=pool)))
 
 
 def make_device_class(name: str) -> DeviceClassBuilder:
-    """All devices are of this class unless told otherwise."""
+    """Return a builder of a device class without selectors, which matches all devices."""
     return DeviceClassBuilder(named(api.DeviceClass, name))
 
 
 def make_resource_claim(name: str) -> ResourceClaimBuilder:
-    """Asks for nothing, and is not allocated."""
+    """Return a builder of a claim without requests and allocation."""
     return ResourceClaimBuilder(named(api.ResourceClaim, name))
 
 
@@ -52,11 +52,11 @@ class SliceBuilder(Builder[api.ResourceSlice]):
         return self._spec(all_nodes=True)
 
     def per_device(self) -> Self:
-        """Each device says itself which nodes can use it."""
+        """Let each device define the nodes that can use it."""
         return self._spec(per_device_node_selection=True)
 
     def where(self, key: str, *values: str) -> Self:
-        """Puts the slice on nodes with one of these values of the label."""
+        """Restrict the slice to nodes with one of these values of the label."""
         requirement = api.NodeSelectorRequirement(key=key, operator="In", values=values)
         term = api.NodeSelectorTerm(match_expressions=(requirement,))
         return self._spec(node_selector=api.NodeSelector(node_selector_terms=(term,)))
@@ -71,11 +71,11 @@ class SliceBuilder(Builder[api.ResourceSlice]):
         return self.devices(make_device(name, **attributes))
 
     def devices(self, *devices: api.Device) -> Self:
-        """Adds to those there are."""
+        """Add to the existing ones."""
         return self._spec(devices=(*self._object.spec.devices, *devices))
 
     def counters(self, name: str, **counters: api.Quantity) -> Self:
-        """A set of counters that partitions share."""
+        """Add a set of counters shared by partitions."""
         added = api.CounterSet(name=name, counters={key: api.Counter(value=value) for key, value in counters.items()})
         return self._spec(shared_counters=(*self._object.spec.shared_counters, added))
 
@@ -88,7 +88,7 @@ class DeviceClassBuilder(Builder[api.DeviceClass]):
         return self._spec(selectors=selecting(*expressions))
 
     def backs(self, resource: str) -> Self:
-        """Pods that request the extended resource get devices of this class."""
+        """Let pods that request the extended resource get devices of this class."""
         return self._spec(extended_resource_name=resource)
 
     def configures(self, driver: str, **parameters: str) -> Self:
@@ -113,7 +113,7 @@ class ResourceClaimBuilder(Builder[api.ResourceClaim]):
         return self.asks(name, device_class, *expressions, count=0, allocation_mode="All")
 
     def asks_for_first(self, name: str, **alternatives: tuple[str, int]) -> Self:
-        """Alternatives by name, each with class and count; best first."""
+        """Add alternatives by name, each with class and count; best first."""
         subrequests = tuple(
             api.DeviceSubRequest(name=sub, device_class_name=kind, allocation_mode="ExactCount", count=count)
             for sub, (kind, count) in alternatives.items()
@@ -127,7 +127,7 @@ class ResourceClaimBuilder(Builder[api.ResourceClaim]):
         return self._constraint(api.DeviceConstraint(requests=requests, distinct_attribute=attribute))
 
     def allocated(self, *devices: tuple[str, str, str, str], on_node: str = "") -> Self:
-        """Each device as request, driver, pool, name."""
+        """Allocate devices, each given as request, driver, pool, name."""
         results = tuple(
             api.DeviceRequestAllocationResult(request=request, driver=driver, pool=pool, device=device)
             for request, driver, pool, device in devices

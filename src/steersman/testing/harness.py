@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole scheduler in a test: the real assembly on an embedded cluster of a few nodes, with a plugin under test enabled.
+"""A whole scheduler for tests: the real assembly on an embedded cluster, with a plugin enabled.
 
     harness = Harness(plugins=[CheapNodes], nodes=[make_node("a").label("price", "10"), …], args={"CheapNodes": {"most": 80}})
     assert harness.scores(make_pod("web"))["CheapNodes"] == {"a": 90, "b": 20}
     assert harness.place(make_pod("web")) == "a"
 
-Time is virtual and passes when nothing else is left to do, or by `advance`; chance comes from a seed.
+Time is virtual and advances when the scheduler is idle, or by `advance`; randomness is seeded.
 """
 
 from __future__ import annotations
@@ -19,24 +19,22 @@ from typing import Any, Self, TypeAlias
 import msgspec
 
 from steersman import api, config
-from steersman.assembly import SchedulerOptions
-from steersman.assembly.registry import PluginSource, register, with_enabled
-from steersman.clock import ManualClock
+from steersman.base import ManualClock
+from steersman.cluster.store import KubeAdmission, Pods, Store
 from steersman.config import FeatureGates, KubeSchedulerProfile, PluginConfig, SchedulerConfiguration
-from steersman.cycle.decision import Decision, Scheduled
-from steersman.embedded import KubeAdmission, Pods, Store
-from steersman.engine.evaluation import Evaluation
-from steersman.framework.status import Status
-from steersman.sim.driver import Driver
-from steersman.sim.sources import gather
-from steersman.testing.building import DEFAULT_NAMESPACE, Builder
+from steersman.framework import Status
+from steersman.scheduler.assembly import PluginSource, SchedulerOptions, register, with_enabled
+from steersman.scheduler.cycle import Decision, Scheduled
+from steersman.scheduler.engine import Evaluation
+from steersman.simulation import REASON_GATED, Driver, PlacementReport, gather
+from steersman.testing.building import Builder
 from steersman.testing.nodes import NodeBuilder
 from steersman.testing.pods import PodBuilder
 
 AnyPod: TypeAlias = "api.Pod | PodBuilder"
 AnyNode: TypeAlias = "api.Node | NodeBuilder"
 AnyObject: TypeAlias = "api.Object | Builder[Any] | str | PathLike[str] | dict[str, Any]"
-"""An object, a builder of one, an object as JSON has it, or a file with manifests."""
+"""An object, a builder, a JSON object as a dict, or a file with manifests."""
 AnyConfiguration: TypeAlias = "SchedulerConfiguration | Mapping[str, Any] | str | PathLike[str]"
 """A configuration, its document, or a file with one."""
 
@@ -45,12 +43,12 @@ _replace = msgspec.structs.replace
 
 
 class NotPlacedError(AssertionError):
-    """The pod has no node; the message is what users would read."""
+    """The pod has no node; the message is that of its condition."""
 
 
 class Harness:
-    """A scheduler with its plugins on an embedded cluster, for tests. `scheduler` and `cluster` are there for whatever the
-    shortcuts do not offer."""
+    """A scheduler with its plugins on an embedded cluster, for tests. `scheduler` and `cluster`
+    give access to everything else."""
 
     def __init__(
         self,
@@ -62,12 +60,14 @@ class Harness:
         seed: int = 0,
         args: Mapping[str, Mapping[str, Any]] | None = None,
         gates: Mapping[str, bool] | None = None,
+        emulated_version: str = "",
     ) -> None:
-        """`plugins` are classes or Python files, enabled in every profile unless the configuration mentions them; `args` are
-        their arguments by name, as `pluginConfig` holds them, for every profile. `objects` may be of any kind, also of those
-        that the plugins declare. Raises `InputError`, `ConfigError` and `PluginError`."""
+        """`plugins` are classes or Python files, enabled in every profile unless the configuration
+        mentions them; `args` are their arguments by name, as in `pluginConfig`, for every profile.
+        `objects` may be of any kind, including those declared by the plugins. Raises `InputError`,
+        `ConfigError` and `PluginError`."""
         registry, names = register(plugins)
-        chosen = FeatureGates(gates)
+        chosen = FeatureGates(gates, emulated_version)
         configured = _with_args(_configuration(configuration, chosen), args or {}, chosen)
         enabled = with_enabled(configured, names)
         clock = ManualClock()
@@ -84,42 +84,47 @@ class Harness:
         self.close()
 
     def close(self) -> None:
-        """Ends bindings that still wait; a test that leaves any uses the harness as a context manager."""
+        """Cancel bindings in progress; a test that leaves any should use the harness as a context
+        manager."""
         self._driver.close()
 
-    # -- changing the cluster ----------------------------------------------------------------------------------------
+    # -- changing the cluster
+    # ----------------------------------------------------------------------------
 
     def add(self, obj: AnyObject) -> None:
-        """Creates the object, or all objects of the file; replaces those of that name."""
+        """Create or replace the object, or all objects of the file."""
         given = obj.obj() if isinstance(obj, Builder) else obj
-        for found in gather([given], custom=self.scheduler.known_kinds).objects:
+        for found in gather([given], custom=self.scheduler.known_kinds, validate="lenient").objects:
             is_known = self.cluster.find(type(found.object), _stored_key(found.object)) is not None
             self.cluster.replace(found.object) if is_known else self.cluster.create(found.object)
 
     def delete(self, obj: api.Object | Builder[Any]) -> None:
-        """Deletes the object of that kind and name; a pod goes at once."""
+        """Delete the object of this kind and name; a pod is removed immediately."""
         gone: api.Object = obj.obj() if isinstance(obj, Builder) else obj
         if isinstance(gone, api.Pod):
             Pods(self.cluster).delete(api.key(gone))
         else:
             self.cluster.delete(type(gone), api.key(gone))
 
-    # -- scheduling --------------------------------------------------------------------------------------------------
+    # -- scheduling
+    # --------------------------------------------------------------------------------------
 
     def run(self) -> list[Decision]:
-        """Schedules until nothing changes any more; virtual time passes as it must."""
+        """Schedule until nothing changes any more; virtual time advances as needed."""
         decisions: list[Decision] = []
         self._driver.run(on_decision=decisions.append)
         return decisions
 
     def advance(self, seconds: float) -> list[Decision]:
-        """Schedules for so many seconds of virtual time: backoffs end, pods that waited too long are tried again."""
+        """Schedule for this many seconds of virtual time: backoffs end, and unschedulable pods are
+        retried."""
         decisions: list[Decision] = []
         self._driver.run(self._driver.now + seconds, decisions.append)
         return decisions
 
     def place(self, pod: AnyPod) -> str:
-        """Adds the pod, schedules, and returns its node. NotPlacedError, with the message, when it has none."""
+        """Add the pod, schedule, and return its node. Raises NotPlacedError with the message if it
+        has none."""
         built = _built(pod)
         self.add(built)
         for decision in self.run():
@@ -127,32 +132,40 @@ class Harness:
                 return decision.node
         raise NotPlacedError(self.message(built))
 
-    def message(self, pod: AnyPod) -> str:
-        """Why the pod is pending, as its condition says; "" when no attempt has failed."""
-        stored = self.cluster.get(api.Pod, api.key(_built(pod)))
-        condition = next((c for c in stored.status.conditions if c.type == "PodScheduled"), None)
+    def message(self, pod: AnyPod | str) -> str:
+        """Return why the pod is pending: the message of its condition, or of the PreEnqueue plugin
+        that gates it; "" if no attempt has failed. The pod may be given by name: `web` or
+        `shop/web`."""
+        key = pod if isinstance(pod, str) else api.key(_built(pod))
+        stored = self.cluster.get(api.Pod, key if "/" in key else f"{api.DEFAULT_NAMESPACE}/{key}")
+        placement = PlacementReport(self.scheduler, self._driver.writer, self._driver.pod_times, ()).placement(stored)
+        if placement is not None and placement.reason == REASON_GATED:
+            return placement.message
+        condition = next((c for c in stored.status.conditions if c.type == api.POD_SCHEDULED), None)
         return condition.message if condition is not None else ""
 
     def refresh(self) -> None:
-        """Has plugins ask again for what they know from outside (`BackgroundPlugin`); the first `run` does it by itself."""
+        """Refresh background plugins (`BackgroundPlugin`), as the first `run` does."""
         self.scheduler.background.refresh_now()
 
-    # -- looking without placing -------------------------------------------------------------------------------------
+    # -- evaluating without scheduling
+    # -------------------------------------------------------------------
 
     def evaluate(self, pod: AnyPod) -> Evaluation:
-        """The pod against all nodes; nothing changes."""
+        """Evaluate the pod against all nodes without changing anything."""
         self._driver.refresh_plugins_once()
         info = self.scheduler.cache.shapes.info(_built(pod))
         return self.scheduler.cycle.evaluate(self.scheduler.profiles[info.scheduler_name], info)
 
     def rejections(self, pod: AnyPod) -> dict[str, Status]:
-        """The nodes that do not fit, each with the first objection."""
+        """Return the infeasible nodes with the first rejection of each."""
         statuses = self.evaluate(pod).statuses()
         names = (node.metadata.name for node in self.cluster.objects(api.Node).values())
         return {name: status for name in names if (status := statuses.of(name)) is not None}
 
     def scores(self, pod: AnyPod) -> dict[str, dict[str, int]]:
-        """By plugin and node, after normalisation and before weights; empty with fewer than two feasible nodes."""
+        """Return scores by plugin and node, after normalisation and before weights; empty with
+        fewer than two feasible nodes."""
         table = self.evaluate(pod).scores()
         if table is None:
             return {}
@@ -164,9 +177,9 @@ def _built(pod: AnyPod) -> api.Pod:
 
 
 def _stored_key(obj: api.Object) -> str:
-    """Where the cluster keeps the object: one without a namespace is in the default one."""
+    """Return the object with its effective namespace: the default one if it has none."""
     meta = obj.metadata
-    return f"{meta.namespace or DEFAULT_NAMESPACE}/{meta.name}" if obj.NAMESPACED else meta.name
+    return f"{meta.namespace or api.DEFAULT_NAMESPACE}/{meta.name}" if obj.NAMESPACED else meta.name
 
 
 def _configuration(given: AnyConfiguration | None, gates: FeatureGates) -> SchedulerConfiguration:
@@ -183,7 +196,8 @@ def _configuration(given: AnyConfiguration | None, gates: FeatureGates) -> Sched
 def _with_args(
     configuration: SchedulerConfiguration, args: Mapping[str, Mapping[str, Any]], gates: FeatureGates
 ) -> SchedulerConfiguration:
-    """Arguments go the way of a file, so that those of in-tree plugins are checked and completed."""
+    """Parse arguments like those of a file, so that arguments of in-tree plugins are validated and
+    defaulted."""
     if not args:
         return configuration
     document = {"profiles": [{"pluginConfig": [{"name": name, "args": dict(given)} for name, given in args.items()]}]}

@@ -11,13 +11,13 @@ from typing import Self
 import msgspec
 
 from steersman import api
-from steersman.state.plain_node import PlainNodeInfo
+from steersman.scheduler.state import PlainNodeInfo
 from steersman.testing.building import Builder, named, resource_list
 from steersman.testing.clusters import node_infos
 from steersman.testing.pods import PodBuilder
 
 DEFAULT_PODS = 110
-"""How many pods a node takes unless its builder says otherwise; what a kubelet takes by default."""
+"""Maximum number of pods of a node by default, as for a kubelet."""
 
 
 def make_node(name: str = "node") -> NodeBuilder:
@@ -25,21 +25,21 @@ def make_node(name: str = "node") -> NodeBuilder:
 
 
 class NodeBuilder(Builder[api.Node]):
-    """Describes a node; `obj()` gives the API object, `info()` what plugins see of it."""
+    """Builds a node; `obj()` returns the API object, `info()` its `NodeInfo`."""
 
     def info(self, *pods: PodBuilder) -> PlainNodeInfo:
-        """The node in a cluster of its own, with these pods on it."""
+        """Return the `NodeInfo` of the node with these pods."""
         name = self._object.metadata.name
         return node_infos([self.obj()], [pod.node(name).obj() for pod in pods])[0]
 
     def capacity(self, **amounts: api.Quantity) -> Self:
-        """Sets capacity and allocatable of these resources; the others stay."""
+        """Set capacity and allocatable of these resources; others are unchanged."""
         status = self._object.status
         added = resource_list(amounts)
         return self._status(capacity={**status.capacity, **added}, allocatable={**status.allocatable, **added})
 
     def allocatable(self, **amounts: api.Quantity) -> Self:
-        """The part of the capacity that is left for pods."""
+        """Set the allocatable amounts, the part of the capacity that is left for pods."""
         return self._status(allocatable={**self._object.status.allocatable, **resource_list(amounts)})
 
     def taint(self, key: str, value: str = "", *, effect: str = "NoSchedule") -> Self:
@@ -49,7 +49,7 @@ class NodeBuilder(Builder[api.Node]):
         return self._spec(unschedulable=unschedulable)
 
     def image(self, *names: str, size: int) -> Self:
-        """One image under one or several names, of that many bytes."""
+        """Add one image with one or several names, of this size in bytes."""
         return self._status(images=(*self._object.status.images, api.ContainerImage(names=names, size_bytes=size)))
 
     def condition(self, kind: str, status: str) -> Self:

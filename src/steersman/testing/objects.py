@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builders for the objects around pods and nodes: namespaces, services, controllers, disruption budgets.
+"""Builders for namespaces, services, controllers and disruption budgets.
 
 make_namespace("shop").label("team", "a").obj()
 make_replica_set("web").selector({"app": "web"}).replicas(3).obj()
@@ -44,11 +44,11 @@ def make_disruption_budget(name: str) -> DisruptionBudgetBuilder:
 
 
 class NamespaceBuilder(Builder[api.Namespace]):
-    """A namespace; its labels are what namespace selectors look at."""
+    """Builds a namespace, whose labels namespace selectors match."""
 
 
 class ServiceBuilder(Builder[api.Service]):
-    """A service, known to the scheduler by the pods that it selects."""
+    """Builds a service with the selector of its pods."""
 
     def selector(self, labels: Mapping[str, str]) -> Self:
         return self._with(spec=msgspec.structs.replace(self._object.spec, selector=dict(labels)))
@@ -63,7 +63,7 @@ class ReplicationControllerBuilder(Builder[api.ReplicationController]):
 
 
 class ReplicasBuilder(Builder[Selected]):
-    """A controller that keeps a number of pods of a selector: ReplicaSet or StatefulSet."""
+    """Builds a ReplicaSet or StatefulSet."""
 
     def selector(self, selecting: Selecting) -> Self:
         return self._with(spec=msgspec.structs.replace(self._object.spec, selector=label_selector(selecting)))
@@ -77,5 +77,5 @@ class DisruptionBudgetBuilder(Builder[api.PodDisruptionBudget]):
         return self._with(spec=msgspec.structs.replace(self._object.spec, selector=label_selector(selecting)))
 
     def allows(self, disruptions: int) -> Self:
-        """How many more of its pods may be evicted now."""
+        """Set the number of pods that may be evicted now."""
         return self._with(status=msgspec.structs.replace(self._object.status, disruptions_allowed=disruptions))

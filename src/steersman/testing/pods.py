@@ -14,7 +14,7 @@ from typing import Self
 import msgspec
 
 from steersman import api
-from steersman.framework.pod_info import PodInfo, PodShapes
+from steersman.framework import PodInfo, PodShapes
 from steersman.testing.affinities import pod_affinity_term, preferring_node, requiring_node, with_pod_term
 from steersman.testing.building import Builder, named, resource_list
 from steersman.testing.selecting import Expression, Selecting, label_selector, node_selector_term
@@ -25,7 +25,7 @@ def make_pod(name: str = "pod") -> PodBuilder:
 
 
 class PodBuilder(Builder[api.Pod]):
-    """Describes a pod; `obj()` gives the API object, `info()` what plugins see of it."""
+    """Builds a pod; `obj()` returns the API object, `info()` its `PodInfo`."""
 
     def info(self) -> PodInfo:
         return PodShapes().info(self.obj())
@@ -49,19 +49,19 @@ class PodBuilder(Builder[api.Pod]):
         return self._spec(containers=(*containers, added))
 
     def req(self, **requests: api.Quantity) -> Self:
-        """A container with these requests: `req(cpu="1", **{"example.com/gpu": 2})`."""
+        """Add a container with these requests: `req(cpu="1", **{"example.com/gpu": 2})`."""
         return self.container(requests=resource_list(requests))
 
     def init_req(self, **requests: api.Quantity) -> Self:
-        """An init container that runs to its end before the pod starts."""
+        """Add an init container that ends before the pod starts."""
         return self._init_container(requests, None)
 
     def sidecar_req(self, **requests: api.Quantity) -> Self:
-        """An init container that keeps running beside the pod."""
+        """Add a sidecar: an init container that keeps running."""
         return self._init_container(requests, "Always")
 
     def pod_req(self, **requests: api.Quantity) -> Self:
-        """Requests of the pod as a whole."""
+        """Set pod-level requests."""
         return self._spec(resources=api.ResourceRequirements(requests=resource_list(requests)))
 
     def overhead(self, **amounts: api.Quantity) -> Self:
@@ -83,7 +83,7 @@ class PodBuilder(Builder[api.Pod]):
         return self.volume(api.Volume(name=f"vol{len(self._object.spec.volumes)}", persistent_volume_claim=source))
 
     def resource_claim(self, name: str) -> Self:
-        """Uses the ResourceClaim of that name."""
+        """Use the ResourceClaim with this name."""
         added = api.PodResourceClaim(name=name, resource_claim_name=name)
         return self._spec(resource_claims=(*self._object.spec.resource_claims, added))
 
@@ -93,7 +93,7 @@ class PodBuilder(Builder[api.Pod]):
     # Where the pod may run.
 
     def node(self, name: str) -> Self:
-        """The pod is on that node (or must go there: `spec.nodeName` says both)."""
+        """Set `spec.nodeName`: the pod is on this node, or must be scheduled to it."""
         return self._spec(node_name=name)
 
     def node_selector(self, key: str, value: str) -> Self:
@@ -108,13 +108,14 @@ class PodBuilder(Builder[api.Pod]):
         operator: str = "",
         seconds: int | None = None,
     ) -> Self:
-        """Without a value: whatever the value. Without a key: every taint. Without an effect: every effect."""
+        """Add a toleration. Without a value it matches any value, without a key every taint,
+        without an effect every effect."""
         operator = operator or ("Exists" if value is None else "Equal")
         added = api.Toleration(key=key, operator=operator, value=value or "", effect=effect, toleration_seconds=seconds)
         return self._spec(tolerations=(*self._object.spec.tolerations, added))
 
     def required_node_affinity(self, *expressions: Expression, fields: Sequence[Expression] = ()) -> Self:
-        """One term, whose expressions must all hold; of several terms one must match."""
+        """Add one term, whose expressions must all match; of several terms one must match."""
         term = node_selector_term(expressions, fields)
         return self._with_affinity(node_affinity=requiring_node(self._affinity.node_affinity, term))
 
@@ -132,7 +133,7 @@ class PodBuilder(Builder[api.Pod]):
         namespaces: Iterable[str] = (),
         namespace_selector: Selecting = None,
     ) -> Self:
-        """Near pods with these labels: required, or preferred when there is a weight."""
+        """Add affinity to pods with these labels: required, or preferred if there is a weight."""
         term = pod_affinity_term(topology_key, selector, namespaces, namespace_selector)
         affinity = self._affinity.pod_affinity or api.PodAffinity()
         return self._with_affinity(pod_affinity=with_pod_term(affinity, term, required, weight))
@@ -147,7 +148,7 @@ class PodBuilder(Builder[api.Pod]):
         namespaces: Iterable[str] = (),
         namespace_selector: Selecting = None,
     ) -> Self:
-        """Apart from pods with these labels: required, or preferred when there is a weight."""
+        """Add anti-affinity to pods with these labels, preferred if there is a weight."""
         term = pod_affinity_term(topology_key, selector, namespaces, namespace_selector)
         affinity = self._affinity.pod_anti_affinity or api.PodAntiAffinity()
         return self._with_affinity(pod_anti_affinity=with_pod_term(affinity, term, required, weight))
@@ -209,7 +210,7 @@ class PodBuilder(Builder[api.Pod]):
         return self._status(start_time=timestamp)
 
     def nominated(self, node_name: str) -> Self:
-        """The pod waits for that node to become free."""
+        """Nominate the pod to this node."""
         return self._status(nominated_node_name=node_name)
 
     def condition(self, kind: str, status: str, *, reason: str = "", message: str = "") -> Self:

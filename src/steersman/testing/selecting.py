@@ -23,7 +23,7 @@ class Expression(NamedTuple):
 
 
 Selecting: TypeAlias = Mapping[str, str] | Expression | Sequence[Expression] | api.LabelSelector | None
-"""Everything that `label_selector` understands; None is the absent selector, which selects nothing."""
+"""Any argument of `label_selector`; None is a missing selector, which matches nothing."""
 
 
 def is_in(key: str, *values: str) -> Expression:
@@ -43,12 +43,12 @@ def absent(key: str) -> Expression:
 
 
 def greater_than(key: str, value: int) -> Expression:
-    """A requirement for node selectors only."""
+    """Return an expression for node selectors only."""
     return Expression(key, "Gt", (str(value),))
 
 
 def less_than(key: str, value: int) -> Expression:
-    """A requirement for node selectors only."""
+    """Return an expression for node selectors only."""
     return Expression(key, "Lt", (str(value),))
 
 

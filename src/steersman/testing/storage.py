@@ -13,7 +13,7 @@ from typing import Self
 import msgspec
 
 from steersman import api
-from steersman.api.persistent_volumes import BIND_COMPLETED, SELECTED_NODE, STORAGE, WAIT_FOR_FIRST_CONSUMER
+from steersman.api import BIND_COMPLETED, SELECTED_NODE, STORAGE, WAIT_FOR_FIRST_CONSUMER
 from steersman.testing.building import Builder, named
 from steersman.testing.selecting import Expression, Selecting, label_selector
 
@@ -21,19 +21,19 @@ _replace = msgspec.structs.replace
 
 
 def make_claim(name: str) -> ClaimBuilder:
-    """Asks for access mode ReadWriteOnce, and is pending."""
+    """Return a builder of a pending claim with access mode ReadWriteOnce."""
     claim = named(api.PersistentVolumeClaim, name)
     return ClaimBuilder(_replace(claim, status=api.PersistentVolumeClaimStatus(phase="Pending"))).modes("ReadWriteOnce")
 
 
 def make_volume(name: str) -> VolumeBuilder:
-    """Offers access mode ReadWriteOnce, and is available."""
+    """Return a builder of an available volume with access mode ReadWriteOnce."""
     volume = named(api.PersistentVolume, name)
     return VolumeBuilder(_replace(volume, status=api.PersistentVolumeStatus(phase="Available"))).modes("ReadWriteOnce")
 
 
 def make_storage_class(name: str) -> StorageClassBuilder:
-    """Binds at once unless told otherwise."""
+    """Return a builder of a storage class with immediate binding."""
     return StorageClassBuilder(_replace(named(api.StorageClass, name), volume_binding_mode="Immediate"))
 
 
@@ -62,14 +62,14 @@ class ClaimBuilder(Builder[api.PersistentVolumeClaim]):
         return self._spec(volume_mode=mode)
 
     def wants(self, volume: str) -> Self:
-        """The claim names the volume that it is to be bound to."""
+        """Set the volume that the claim is to be bound to."""
         return self._spec(volume_name=volume)
 
     def bound(self, volume: str) -> Self:
         return self.wants(volume).annotation(BIND_COMPLETED, "yes").phase("Bound")
 
     def selected_node(self, node: str) -> Self:
-        """To be provisioned for this node."""
+        """Set the node selected for provisioning."""
         return self.annotation(SELECTED_NODE, node)
 
     def phase(self, phase: str) -> Self:
@@ -96,7 +96,7 @@ class VolumeBuilder(Builder[api.PersistentVolume]):
         return self._spec(volume_mode=mode)
 
     def on(self, *expressions: Expression) -> Self:
-        """Usable on nodes that meet all of the expressions."""
+        """Restrict the volume to nodes that match all of the expressions."""
         term = api.NodeSelectorTerm(
             match_expressions=tuple(
                 api.NodeSelectorRequirement(key=e.key, operator=e.operator, values=e.values) for e in expressions
@@ -105,7 +105,7 @@ class VolumeBuilder(Builder[api.PersistentVolume]):
         return self._spec(node_affinity=api.VolumeNodeAffinity(required=api.NodeSelector(node_selector_terms=(term,))))
 
     def claimed(self, claim: ClaimBuilder, *, uid: str | None = None) -> Self:
-        """Bound to the claim, or with `uid=""` set aside for it."""
+        """Bind the volume to the claim; with `uid=""`, reserve it for the claim."""
         meta = claim.obj().metadata
         known = meta.uid if uid is None else uid
         return self._spec(claim_ref=api.ObjectReference(namespace=meta.namespace, name=meta.name, uid=known))
@@ -124,7 +124,7 @@ class VolumeBuilder(Builder[api.PersistentVolume]):
         return self._spec(gce_persistent_disk=api.GCEPersistentDisk(pd_name=disk))
 
     def source(self, **source: object) -> Self:
-        """Any other kind of volume, by its field."""
+        """Set any other volume source by its field name."""
         return self._spec(**source)
 
     def phase(self, phase: str) -> Self:
@@ -142,7 +142,7 @@ class StorageClassBuilder(Builder[api.StorageClass]):
         return self._with(provisioner=name)
 
     def waits(self) -> Self:
-        """Claims get no volume before the first pod that uses them is placed."""
+        """Delay binding until the first pod that uses the claim is scheduled."""
         return self.binding_mode(WAIT_FOR_FIRST_CONSUMER)
 
     def binding_mode(self, mode: str | None) -> Self:
@@ -152,7 +152,7 @@ class StorageClassBuilder(Builder[api.StorageClass]):
         return self._with(reclaim_policy=policy)
 
     def allows(self, key: str, *values: str) -> Self:
-        """One more topology for which volumes may be provisioned."""
+        """Add a topology for which volumes may be provisioned."""
         term = api.TopologySelectorTerm(
             match_label_expressions=(api.TopologySelectorLabelRequirement(key=key, values=values),)
         )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from steersman.cel.environment import FUNCTIONS
+from steersman.api.cel.environment import FUNCTIONS
 
 
 def test_overload_ids_are_unique() -> None:

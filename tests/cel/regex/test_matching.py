@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from steersman.cel import CelError
-from steersman.cel.regex import compile_pattern
+from steersman.api.cel import CelError
+from steersman.api.cel.regex import compile_pattern
 
 #: Random patterns with random texts, and what the package regexp of Go 1.26 said about them.
 RECORDED = Path(__file__).parent / "data" / "go_regexp.jsonl"

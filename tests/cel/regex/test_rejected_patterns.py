@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.cel import CelError
-from steersman.cel.regex import compile_pattern
+from steersman.api.cel import CelError
+from steersman.api.cel.regex import compile_pattern
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from tests.controllers.comparison.scenario import Document, Scenario
 
 from steersman import api
 from steersman.api import codec
-from steersman.clock import ManualClock
-from steersman.controllers import Cluster, start
-from steersman.embedded import KubeAdmission, NotFound, Pods, Propagation, StatusError, Store, delete
+from steersman.base.clock import ManualClock
+from steersman.cluster.controllers import Cluster, start
+from steersman.cluster.store import KubeAdmission, NotFound, Pods, Propagation, StatusError, Store, delete
 
 START: Final = 1926000000.0
 """2031-01-12T16:00:00Z"""
@@ -53,7 +53,7 @@ class EmbeddedSide:
         self._clock = ManualClock(START)
         self._store = Store(
             self._clock,
-            admission=KubeAdmission(requires_runtime_classes=True),
+            admission=KubeAdmission(enforces_classes=True),
             keeps_documents=True,
             awaited_finalizers=None,
         )

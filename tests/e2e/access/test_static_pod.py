@@ -17,7 +17,7 @@ import pytest
 from tests.deploy.shipped import manifests
 from tests.deploy.test_static_pod import KUBECONFIG
 
-from steersman.serving import DEFAULT_PORT
+from steersman.kube.serving import DEFAULT_PORT
 from steersman.testing import make_node, make_pod
 from steersman.testing.control_plane import (
     Component,

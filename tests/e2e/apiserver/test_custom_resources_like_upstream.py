@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.apiserver.custom_resources import INVALID, SCHEMA, VALID, database, definition
 
-from steersman.apiserver.invalid_objects import InvalidObject, refuse
-from steersman.apiserver.structural_schemas import defaulted, problems_of, pruned
+from steersman.cluster.apiserver.invalid_objects import InvalidObject, refuse
+from steersman.cluster.apiserver.structural_schemas import defaulted, problems_of, pruned
 from steersman.testing.control_plane import KubeClient, ServerRefusal
 
 PATH = "/apis/example.com/v1/namespaces/default/databases"

@@ -16,11 +16,11 @@ import pytest
 import yaml
 
 from steersman.api.schemas import schema_of
-from steersman.apiserver.managed_fields import updated
-from steersman.apiserver.patches import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, patched
-from steersman.apiserver.server_side_apply import ApplyConflict, apply
-from steersman.apiserver.tables import table_of
-from steersman.embedded.errors import StatusError as OurError
+from steersman.cluster.apiserver.managed_fields import updated
+from steersman.cluster.apiserver.patches import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, patched
+from steersman.cluster.apiserver.server_side_apply import ApplyConflict, apply
+from steersman.cluster.apiserver.tables import table_of
+from steersman.cluster.store.errors import StatusError as OurError
 from steersman.testing.control_plane import JsonObject, KubeClient, ServerRefusal
 
 FORMS: Final = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH}

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from steersman.apiserver.openapi import OpenApiResource, group_version_document
+from steersman.cluster.apiserver.openapi import OpenApiResource, group_version_document
 from steersman.testing.control_plane import KubeClient
 
 RESOURCES: Final = {

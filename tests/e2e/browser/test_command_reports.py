@@ -38,7 +38,7 @@ REPORTS: Final[dict[str, tuple[tuple[str, ...], tuple[int, int, int]]]] = {
     "drain": (("plan", "drain", "general-a", *PLANNING), (0, 6, 3)),
     "lose": (("plan", "lose", "topology.kubernetes.io/zone=a", *PLANNING), (0, 6, 3)),
     "taint": (("plan", "taint", "general-b", "broken=disk:NoExecute", *PLANNING), (0, 6, 1)),
-    "compact": (("plan", "compact", *PLANNING), (0, 6, 2)),
+    "compact": (("plan", "compact", *PLANNING), (0, 6, 3)),
     "compare": (
         (
             "plan",
@@ -55,9 +55,9 @@ REPORTS: Final[dict[str, tuple[tuple[str, ...], tuple[int, int, int]]]] = {
         ),
         (6, 0, 1),
     ),
-    "requests": (("plan", "requests", *PLANNING, "--usage", "usage.csv"), (0, 6, 2)),
+    "requests": (("plan", "requests", *PLANNING, "--usage", "usage.csv"), (0, 6, 3)),
     "scenario": (("simulate", "--scenario", str(EXAMPLES / "shop_day" / "scenario.yaml")), (9, 2, 4)),
-    "sweep": (("sweep", "sweep.yaml", "--output", "runs", "--workers", "1"), (2, 0, 2)),
+    "sweep": (("sweep", "sweep.yaml", "--output", "runs", "--workers", "1"), (2, 0, 3)),
 }
 ROWS: Final = '[...document.querySelectorAll("table")].map((table) => table.querySelectorAll("tbody tr").length)'
 WIDTH: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"

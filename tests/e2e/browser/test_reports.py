@@ -12,8 +12,8 @@ import pytest
 from tests.e2e.browser.conftest import Browser, Seen
 from tests.report.pages import HOSTILE, full_report
 
+from steersman.base.report import Report, Table, render_html
 from steersman.cli import main
-from steersman.report import Report, Table, render_html
 
 PLAIN: Final = ["web", "Insufficient cpu", "zone a"]
 DRAWN: Final = ("wait", "html[data-state=drawn]")

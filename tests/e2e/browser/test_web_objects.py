@@ -48,7 +48,7 @@ def test_a_pod_is_made_from_a_template_and_gets_its_node(browser: Browser, sandb
         ("click", "button >> text=Validate"),
         ("wait_text", "[role=status]", "Valid: the server would take it."),
         ("click", "button >> text=Create"),
-        ("wait_text", "[role=status]", "Created Pod made-0."),
+        ("wait_text", "[role=status]", "Created Pod default/made-0."),
         ("wait_text", "td", "made-0"),
         ("click", "button >> text=Close"),
         ("click", "td a >> text=made-0"),
@@ -156,6 +156,38 @@ def test_a_manifest_that_is_wrong_is_refused_with_the_field(browser: Browser, sa
     assert "wrong-0" not in sandbox.pods()
 
 
+def test_pasted_documents_of_several_kinds_are_created_and_problems_marked_at_their_lines(
+    browser: Browser, sandbox: WebSandbox
+) -> None:
+    documents = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}},
+        pod("pasted-0", "100m"),
+        pod("wrong-0", "1", tollerations=[]),
+    ]
+    text = yaml.safe_dump_all(documents, sort_keys=False)
+    line = text.splitlines().index("  tollerations: []") + 1
+    seen = browser.visit(
+        place(sandbox.address, "/objects?kind=Node"),
+        READY,
+        ("click", "button >> text=Paste manifests"),
+        ("wait", EDITOR),
+        ("paste", EDITOR, text),
+        ("click", 'button >> text="Create"'),
+        ("wait", ".cm-lintRange-error"),
+        ("text", "main > .notice >> nth=0"),
+        ("text", "[role=alert]"),
+        ("text", ".cm-lintRange-error"),
+        ("axe", str(AXE)),
+    )
+    assert_silent(seen, sandbox.address)
+    assert "1 object refused. Created ConfigMap settings, Pod default/pasted-0." in seen.values[6]
+    assert f"spec.tollerations, line {line}" in seen.values[7]
+    assert 'did you mean "tolerations"?' in seen.values[7]
+    assert "tollerations" in seen.values[8]
+    assert seen.values[9] == []
+    wait_until(lambda: sandbox.pods().get("pasted-0", "") != "")
+
+
 def test_a_whole_cluster_goes_out_and_comes_in(browser: Browser, sandbox: WebSandbox, tmp_path: Path) -> None:
     more = tmp_path / "more.yaml"
     more.write_text(yaml.safe_dump_all([node("new-0", "zone-a"), pod("new-0", "100m")]))
@@ -246,14 +278,17 @@ def test_time_is_stopped_stepped_and_sped_up(browser: Browser, sandbox: WebSandb
         ("wait_text", "[aria-label=Clock] header", "paused"),
         ("click", "[aria-label=Clock] button >> text=10x"),
         ("wait", "[aria-label=Speed] [aria-pressed=true] >> text=10x"),
-        ("click", "[aria-label=Clock] button >> text=Step one decision"),
         ("run", *sandbox.kubectl, "create", "-f", str(manifest)),
+        ("wait_text", "[aria-label='Time and connection']", "paused, 1 decision waiting"),
+        ("run", *sandbox.kubectl, "get", "pod", "late-0", "-o", "jsonpath={.spec.nodeName}"),
+        ("click", "[aria-label=Clock] button >> text=Step one decision"),
         ("hash", "/pod/default/late-0"),
-        ("wait_text", ".tag", "bound"),
+        ("wait_text", ".state", "bound"),
         ("hash", "/time"),
         ("click", "[aria-label='Time and connection'] button"),
         ("wait_text", "[aria-label=Clock] header", "runs"),
     )
     assert_silent(seen, sandbox.address)
     assert seen.values[2:4] == [[], 0]
+    assert seen.values[10] == ""
     assert sum(map(bool, sandbox.pods().values())) == PLACED + 1

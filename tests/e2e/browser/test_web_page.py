@@ -64,8 +64,11 @@ def test_the_theme_follows_the_system_and_the_reader(browser: Browser, sandbox: 
         dark,
         ("theme", "light"),
         bright,
-        ("select", "[aria-label=Theme]", "dark"),
+        ("click", "[aria-label='Theme: as the system']"),
+        ("click", "[aria-label='Theme: light']"),
         dark,
+        ("click", "[aria-label='Theme: dark']"),
+        bright,
     ]
     assert_silent(browser.visit(sandbox.address, *steps), sandbox.address)
 
@@ -96,7 +99,7 @@ def test_changes_are_seen_without_a_reload(browser: Browser, sandbox: WebSandbox
 
 
 def test_events_of_kubelets_do_not_crowd_out_the_others(browser: Browser, sandbox: WebSandbox) -> None:
-    tags = ("texts", "[aria-label='Last events'] li .tag")
+    tags = ("texts", "[aria-label='Last events'] li .state")
     seen = browser.visit(
         sandbox.address,
         LIVE,
@@ -138,6 +141,7 @@ def test_the_map_groups_colours_and_zooms(browser: Browser, sandbox: WebSandbox)
         ("wait_text", "[aria-label=Legend]", "no taint"),
         ("select", group, ""),
         ("evaluate", "location.hash"),
+        ("evaluate", "document.querySelector(\"[aria-label='Map of nodes'] select\").selectedOptions[0].textContent"),
         ("hash", "/cluster?colour=room&pod=default/web-0"),
         ("wait_text", "[aria-label=Legend]", "a filter rejects it"),
         ("hash", "/cluster?colour=plugin&pod=default/web-0"),
@@ -159,6 +163,7 @@ def test_the_map_groups_colours_and_zooms(browser: Browser, sandbox: WebSandbox)
     )
     assert_silent(seen, sandbox.address)
     assert "colour=taint" in seen.values[6]
+    assert seen.values[7] == "nothing"
 
 
 def test_it_can_be_used_by_keyboard_alone(browser: Browser, sandbox: WebSandbox) -> None:
@@ -284,6 +289,8 @@ def test_what_is_not_there_is_told_in_a_sentence(browser: Browser, sandbox: WebS
     seen = browser.visit(
         place(sandbox.address, "/pod/default/nobody"),
         ("wait_text", "[role=alert]", "nobody"),
+        ("click", "[role=alert] a >> text=All pods"),
+        ("wait_text", "h1", "Pods"),
         ("hash", "/nonsense"),
         ("wait_text", "main", "There is no page nonsense here"),
         ("hash", "/cluster?colour=room&pod=default/nobody"),

@@ -17,7 +17,7 @@ from tests.e2e.auditing import AuditLog
 from tests.e2e.faults.beliefs import believed, true
 from tests.e2e.faults.following import PodFollower, insistently
 
-from steersman.serving.scheduler_endpoints import CLEAN
+from steersman.kube.serving.scheduler_endpoints import CLEAN
 from steersman.testing import make_node, make_pod
 from steersman.testing.control_plane import (
     ControlPlane,

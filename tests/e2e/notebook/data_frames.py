@@ -7,7 +7,7 @@ import json
 import sys
 
 from steersman import Simulation
-from steersman.sim.frames import TABLES
+from steersman.simulation.results.frames import TABLES
 from steersman.testing import make_node, make_pod
 
 

@@ -176,4 +176,7 @@ def test_questions_about_the_api_are_answered(kubectl: Kubectl) -> None:
     assert "horizontalpodautoscalers" in kubectl("api-resources", "--categories=all")
     assert "v1.36.4" in kubectl("version")
     kubectl("run", "x", "--image=nginx")
-    assert "run no containers" in kubectl("logs", "x", code=1)
+    assert "run no containers" in kubectl("exec", "x", "--", "true", code=1)
+    kubectl("wait", "--for=condition=Ready", "pod/x", "--timeout=60s")
+    assert kubectl("logs", "x") == "container x of pod default/x is simulated and writes no more\n"
+    assert "x " in kubectl("top", "pods")

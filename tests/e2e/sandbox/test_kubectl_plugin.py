@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.sandbox.conftest import Kubectl
 
-PENDING = 3
+PENDING = 1
 POD = """
 apiVersion: v1
 kind: Pod

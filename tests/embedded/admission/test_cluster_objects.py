@@ -7,7 +7,7 @@ import pytest
 from tests.embedded.stores import Recorder, admitting_store, make_store, raw
 
 from steersman import api
-from steersman.embedded import Forbidden, in_creation_order
+from steersman.cluster.store import Forbidden, in_creation_order
 from steersman.testing import make_namespace, make_node, make_pod, make_replica_set, make_replication_controller
 
 NAME_LABEL = "kubernetes.io/metadata.name"

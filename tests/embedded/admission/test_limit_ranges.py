@@ -10,7 +10,7 @@ import pytest
 from tests.embedded.stores import admitting_store, raw, with_meta
 
 from steersman import api
-from steersman.embedded import Forbidden, Store
+from steersman.cluster.store import Forbidden, Store
 from steersman.testing import make_claim, make_pod
 
 _replace = msgspec.structs.replace

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.embedded.stores import START, START_TEXT, admitting_store, pod, raw, with_spec
+from tests.embedded.stores import START, START_TEXT, admitting_store, pod, raw, with_meta, with_spec
 
 from steersman import api
-from steersman.clock import ManualClock
-from steersman.embedded import KubeAdmission, Store
-from steersman.errors import InputError
+from steersman.base.clock import ManualClock
+from steersman.base.errors import InputError
+from steersman.cluster.store import KubeAdmission, Store
 from steersman.testing import make_pod
 
 
@@ -153,8 +153,8 @@ def test_a_new_pod_gets_the_service_account_of_its_namespace() -> None:
     store = Store(ManualClock(START), admission=KubeAdmission(assigns_service_accounts=True), keeps_documents=True)
     named = with_spec(raw(make_pod("named")), service_account_name="builder")
     by_its_old_name = with_spec(raw(make_pod("old")), service_account="builder")
-    on_a_node = raw(make_pod("bound").node("n1"))
-    specs = [store.create(pod).spec for pod in (raw(make_pod("bare")), named, by_its_old_name, on_a_node)]
+    loaded = with_meta(raw(make_pod("bound").node("n1")), creation_timestamp="2020-01-01T00:00:00Z")
+    specs = [store.create(pod).spec for pod in (raw(make_pod("bare")), named, by_its_old_name, loaded)]
     accounts = [(spec.service_account_name, spec.service_account) for spec in specs]
     assert accounts == [("default", "default"), ("builder", "builder"), ("builder", "builder"), ("", "")]
     shown = store.document(api.Pod, "default/bare")["spec"]

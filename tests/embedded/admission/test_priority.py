@@ -7,7 +7,7 @@ import pytest
 from tests.embedded.stores import admitting_store, pod, raw, with_spec
 
 from steersman import api
-from steersman.embedded import Forbidden, Store
+from steersman.cluster.store import Forbidden, Store
 from steersman.testing import make_pod
 
 

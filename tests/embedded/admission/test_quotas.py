@@ -10,8 +10,8 @@ import pytest
 from tests.embedded.stores import admitting_store, raw, with_meta
 
 from steersman import api
-from steersman.embedded import Forbidden, Pods, Store
-from steersman.embedded.admission.quotas import quota_ledger
+from steersman.cluster.store import Forbidden, Pods, Store
+from steersman.cluster.store.admission.quotas import quota_ledger
 from steersman.testing import make_claim, make_pod
 
 _replace = msgspec.structs.replace

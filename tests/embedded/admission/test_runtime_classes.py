@@ -9,12 +9,12 @@ import pytest
 from tests.embedded.stores import START
 
 from steersman import api
-from steersman.clock import ManualClock
-from steersman.embedded import Forbidden, KubeAdmission, Store
+from steersman.base.clock import ManualClock
+from steersman.cluster.store import Forbidden, KubeAdmission, Store
 
 
 def _store(*, is_required: bool = False, **fields: Any) -> Store:
-    store = Store(ManualClock(START), admission=KubeAdmission(requires_runtime_classes=is_required))
+    store = Store(ManualClock(START), admission=KubeAdmission(enforces_classes=is_required))
     store.create(api.RuntimeClass(metadata=api.ObjectMeta(name="gvisor"), handler="runsc", **fields))
     return store
 

@@ -7,7 +7,7 @@ import msgspec
 from tests.embedded.stores import admitting_store, with_meta
 
 from steersman import api
-from steersman.embedded import Store
+from steersman.cluster.store import Store
 
 DEFAULT = "storageclass.kubernetes.io/is-default-class"
 OLD_DEFAULT = "storageclass.beta.kubernetes.io/is-default-class"

@@ -13,9 +13,9 @@ from tests.embedded.stores import admitting_store
 
 from steersman import api
 from steersman.api import codec
-from steersman.embedded.admission.pod_template import with_template_defaults
+from steersman.api.defaults.pod_template import with_template_defaults
 
-_DUMP = Path(__file__).parents[2] / "sim" / "data" / "dump_of_workloads.json"
+_DUMP = Path(__file__).parents[2] / "simulation" / "data" / "dump_of_workloads.json"
 
 
 def _web() -> dict[str, Any]:

@@ -11,14 +11,14 @@ import msgspec
 from tests.plugins.handles import FakeHandle
 
 from steersman import api
+from steersman.base.rng import Rng, SeededRng
 from steersman.config import DynamicResourcesArgs
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
-from steersman.plugins.dynamic_resources import DynamicResources
-from steersman.rng import Rng, SeededRng
-from steersman.state.objects import ObjectStore
+from steersman.scheduler.plugins.dynamic_resources import DynamicResources
+from steersman.scheduler.state.objects import ObjectStore
 from steersman.testing import Builder
 
 

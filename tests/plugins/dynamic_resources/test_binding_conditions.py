@@ -9,8 +9,8 @@ from tests.plugins.dynamic_resources.handle import OnePlugin
 
 from steersman import api
 from steersman.framework.status import Code
-from steersman.plugins.dynamic_resources.claims import are_devices_ready, has_binding_timed_out
-from steersman.plugins.dynamic_resources.plugin import REASON_DEALLOCATED
+from steersman.scheduler.plugins.dynamic_resources.claims import are_devices_ready, has_binding_timed_out
+from steersman.scheduler.plugins.dynamic_resources.plugin import REASON_DEALLOCATED
 from steersman.testing import make_device_class, make_node, make_pod, make_resource_claim, make_slice
 
 FABRIC = api.Device(

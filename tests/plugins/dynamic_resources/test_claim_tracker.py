@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from steersman import api
-from steersman.plugins.dynamic_resources import claim_tracker_of, extended_resources
-from steersman.plugins.dynamic_resources.claims import ClaimTracker
-from steersman.state.objects import HISTORY, ObjectStore
+from steersman.scheduler.plugins.dynamic_resources import claim_tracker_of, extended_resources
+from steersman.scheduler.plugins.dynamic_resources.claims import ClaimTracker
+from steersman.scheduler.state.objects import HISTORY, ObjectStore
 from steersman.testing import ResourceClaimBuilder, make_pod, make_resource_claim
 
 D0 = ("gpu.example.com", "p", "d0")

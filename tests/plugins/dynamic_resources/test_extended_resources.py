@@ -9,8 +9,8 @@ from tests.plugins.dynamic_resources.handle import OnePlugin
 from steersman import api
 from steersman.framework.device_classes import DeviceClasses
 from steersman.framework.status import SKIP
-from steersman.plugins.dynamic_resources import extended_resources
-from steersman.state.objects import ObjectStore
+from steersman.scheduler.plugins.dynamic_resources import extended_resources
+from steersman.scheduler.state.objects import ObjectStore
 from steersman.testing import make_device_class, make_node, make_pod, make_slice
 
 GPU = "example.com/gpu"

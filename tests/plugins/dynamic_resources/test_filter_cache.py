@@ -13,7 +13,7 @@ from steersman import api
 from steersman.config import DynamicResourcesArgs
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo
-from steersman.plugins.dynamic_resources import STATE_KEY, CycleClaims, DynamicResources
+from steersman.scheduler.plugins.dynamic_resources import CLAIMS_STATE_KEY, CycleClaims, DynamicResources
 from steersman.testing import make_device_class, make_node, make_pod, make_resource_claim, make_slice
 
 
@@ -53,7 +53,7 @@ def answers(plugin: DynamicResources, pod: PodInfo) -> Answers:
     found: Answers = {}
     for node in NODES:
         status = plugin.filter(state, pod, node)
-        cycle = state.read(STATE_KEY, CycleClaims)
+        cycle = state.read(CLAIMS_STATE_KEY, CycleClaims)
         assert cycle is not None
         allocation = cycle.allocation_on(node.name)
         devices = [one.device.text for each in allocation.found for one in each] if allocation is not None else []

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from steersman import api
-from steersman.engine.scalar import ScalarEvaluation
+from steersman.scheduler.engine.scalar import ScalarEvaluation
 from steersman.testing import (
     Harness,
     NodeBuilder,

@@ -6,11 +6,12 @@ from __future__ import annotations
 import pytest
 from tests.plugins.dynamic_resources.handle import DevicesFakeHandle
 
-from steersman.clock import ManualClock
-from steersman.config import Duration, DynamicResourcesArgs
+from steersman.api import Duration
+from steersman.base.clock import ManualClock
+from steersman.config import DynamicResourcesArgs
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.status import Code
-from steersman.plugins.dynamic_resources import DynamicResources
+from steersman.scheduler.plugins.dynamic_resources import DynamicResources
 from steersman.testing import make_device_class, make_node, make_pod, make_resource_claim, make_slice
 
 NODE = make_node("n").info()

@@ -8,8 +8,8 @@ from tests.plugins.dynamic_resources.handle import OnePlugin
 
 from steersman import api
 from steersman.framework.events import QueueingHint
-from steersman.plugins.dynamic_resources.claims import claim_tracker_of
-from steersman.plugins.dynamic_resources.plugin import ClaimHints
+from steersman.scheduler.plugins.dynamic_resources.claims import claim_tracker_of
+from steersman.scheduler.plugins.dynamic_resources.plugin import ClaimHints
 from steersman.testing import make_pod, make_resource_claim
 
 MINE, OTHER = make_resource_claim("gpu").obj(), make_resource_claim("elsewhere").obj()

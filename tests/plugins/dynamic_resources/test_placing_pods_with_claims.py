@@ -8,8 +8,8 @@ from tests.plugins.dynamic_resources.handle import OnePlugin
 from steersman.config import DynamicResourcesArgs
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.status import Code
-from steersman.plugins.dynamic_resources import DynamicResources
-from steersman.plugins.dynamic_resources.binding import FINALIZER
+from steersman.scheduler.plugins.dynamic_resources import DynamicResources
+from steersman.scheduler.plugins.dynamic_resources.binding import FINALIZER
 from steersman.testing import make_device_class, make_node, make_pod, make_resource_claim, make_slice
 
 NODES = [make_node("a").info(), make_node("b").info(), make_node("bare").info()]

@@ -6,8 +6,8 @@ from __future__ import annotations
 from tests.plugins.dynamic_resources.handle import OnePlugin
 
 from steersman.framework.status import Code, Status
-from steersman.plugins.dynamic_resources import extended_resources
-from steersman.plugins.dynamic_resources.plugin import REASON_DEALLOCATED, REASON_DELETED, REASON_STILL_NOT
+from steersman.scheduler.plugins.dynamic_resources import extended_resources
+from steersman.scheduler.plugins.dynamic_resources.plugin import REASON_DEALLOCATED, REASON_DELETED, REASON_STILL_NOT
 from steersman.testing import (
     ResourceClaimBuilder,
     make_device_class,

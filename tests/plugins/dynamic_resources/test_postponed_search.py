@@ -8,14 +8,15 @@ from collections.abc import Sequence
 import pytest
 from tests.plugins.dynamic_resources.handle import OnePlugin
 
-from steersman.clock import ManualClock
-from steersman.config import Duration, DynamicResourcesArgs
+from steersman.api import Duration
+from steersman.base.clock import ManualClock
+from steersman.config import DynamicResourcesArgs
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.postponement import CyclePostponed, SlicedWork
 from steersman.framework.status import Status
-from steersman.plugins.dynamic_resources import STATE_KEY, CycleClaims, DynamicResources
+from steersman.scheduler.plugins.dynamic_resources import CLAIMS_STATE_KEY, CycleClaims, DynamicResources
 from steersman.testing import make_device_class, make_node, make_pod, make_resource_claim, make_slice
 from steersman.testing.devices import ResourceClaimBuilder, make_device
 
@@ -63,7 +64,7 @@ class Postponing(OnePlugin):
         raise AssertionError("no end")
 
     def found(self, node: str) -> list[str]:
-        cycle = self.state.read(STATE_KEY, CycleClaims)
+        cycle = self.state.read(CLAIMS_STATE_KEY, CycleClaims)
         assert cycle is not None
         allocation = cycle.allocation_on(node)
         return [] if allocation is None else [one.device.id[2] for each in allocation.found for one in each]

@@ -16,7 +16,7 @@ from steersman.framework.cycle_state import CycleState
 from steersman.framework.plugin import NodeScore
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import is_skip
-from steersman.plugins.inter_pod_affinity import InterPodAffinity
+from steersman.scheduler.plugins.inter_pod_affinity import InterPodAffinity
 from steersman.testing import NodeBuilder, PodBuilder, make_namespace
 
 _FAR_BELOW = -(1 << 28)
@@ -48,7 +48,7 @@ class AffinityCluster(ColumnCluster):
             self._namespaces.pop(name, None)
         else:
             self._namespaces[name] = labels
-        self.table.namespaces_changed()
+        self.table.on_namespaces_changed()
 
     def handle(self) -> FakeHandle:
         known: list[api.Object] = [make_namespace(n).labels(labels).obj() for n, labels in self._namespaces.items()]

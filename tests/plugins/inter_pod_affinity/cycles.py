@@ -16,8 +16,8 @@ from steersman.config import InterPodAffinityArgs
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.plugin import NodeScore
 from steersman.framework.status import Status
-from steersman.plugins.inter_pod_affinity import InterPodAffinity
-from steersman.state.plain_node import PlainNodeInfo
+from steersman.scheduler.plugins.inter_pod_affinity import InterPodAffinity
+from steersman.scheduler.state.plain_node import PlainNodeInfo
 from steersman.testing import NodeBuilder, PodBuilder, make_namespace, make_node, node_infos
 
 TEAMS = (

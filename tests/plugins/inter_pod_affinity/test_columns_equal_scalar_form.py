@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.equivalence.examples import search
 from tests.plugins.inter_pod_affinity.column_cluster import AffinityCluster, Probe
+from tests.plugins.many_terms import every_pod_has_many_terms
 
 from steersman.config import InterPodAffinityArgs
 from steersman.testing import NodeBuilder, PodBuilder, exists, is_in, make_node, make_pod, not_in
@@ -137,3 +138,18 @@ class Events(RuleBasedStateMachine):
 
 TestEvents = Events.TestCase
 TestEvents.settings = search(50, stateful_step_count=15)
+
+
+class EventsWithManyTerms(Events):
+    """The same with the algorithms of pods that have very many terms."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = every_pod_has_many_terms()
+
+    def teardown(self) -> None:
+        self.patches.close()
+
+
+TestEventsWithManyTerms = EventsWithManyTerms.TestCase
+TestEventsWithManyTerms.settings = search(25, stateful_step_count=15)

@@ -2,7 +2,7 @@
 from tests.plugins.inter_pod_affinity.cycles import Cycle, node_in
 
 from steersman.framework.status import unresolvable
-from steersman.plugins.inter_pod_affinity import ERR_AFFINITY_RULES_NOT_MATCH
+from steersman.scheduler.plugins.inter_pod_affinity import ERR_AFFINITY_RULES_NOT_MATCH
 from steersman.testing import is_in, make_pod, not_in
 
 NOT_NEAR = unresolvable(ERR_AFFINITY_RULES_NOT_MATCH)

@@ -2,7 +2,7 @@
 from tests.plugins.inter_pod_affinity.cycles import TEAMS, Cycle, node_in
 
 from steersman.framework.status import SKIP, unresolvable, unschedulable
-from steersman.plugins.inter_pod_affinity import (
+from steersman.scheduler.plugins.inter_pod_affinity import (
     ERR_AFFINITY_RULES_NOT_MATCH,
     ERR_ANTI_AFFINITY_RULES_NOT_MATCH,
     ERR_EXISTING_ANTI_AFFINITY_RULES_NOT_MATCH,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from steersman.framework.events import QueueingHint
-from steersman.plugins.inter_pod_affinity.hints import after_node_change
+from steersman.scheduler.plugins.inter_pod_affinity.hints import after_node_change
 from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod
 
 SKIP, QUEUE = QueueingHint.SKIP, QueueingHint.QUEUE

@@ -4,7 +4,7 @@ from tests.plugins.inter_pod_affinity.cycles import node_in
 
 from steersman.config import InterPodAffinityArgs
 from steersman.framework.nodes_view import AnyIntColumn
-from steersman.plugins.inter_pod_affinity import InterPodAffinity
+from steersman.scheduler.plugins.inter_pod_affinity import InterPodAffinity
 from steersman.testing import make_pod
 
 NODES = [node_in(name, zone=name) for name in ("none", "one", "two", "crowd")]

@@ -3,7 +3,7 @@ import pytest
 
 from steersman import api
 from steersman.framework.events import QueueingHint
-from steersman.plugins.inter_pod_affinity.hints import after_pod_change
+from steersman.scheduler.plugins.inter_pod_affinity.hints import after_pod_change
 from steersman.testing import PodBuilder, exists, is_in, make_pod
 
 SKIP, QUEUE = QueueingHint.SKIP, QueueingHint.QUEUE

@@ -2,7 +2,10 @@
 from tests.plugins.inter_pod_affinity.cycles import Cycle, node_in
 
 from steersman.framework.status import SKIP, unresolvable, unschedulable
-from steersman.plugins.inter_pod_affinity import ERR_AFFINITY_RULES_NOT_MATCH, ERR_ANTI_AFFINITY_RULES_NOT_MATCH
+from steersman.scheduler.plugins.inter_pod_affinity import (
+    ERR_AFFINITY_RULES_NOT_MATCH,
+    ERR_ANTI_AFFINITY_RULES_NOT_MATCH,
+)
 from steersman.testing import absent, exists, is_in, make_pod, not_in
 
 NODE = node_in("node1", region="r1", zone="z11")

@@ -2,7 +2,7 @@
 from tests.plugins.inter_pod_affinity.cycles import Cycle, node_in
 
 from steersman.framework.status import unschedulable
-from steersman.plugins.inter_pod_affinity import ERR_ANTI_AFFINITY_RULES_NOT_MATCH
+from steersman.scheduler.plugins.inter_pod_affinity import ERR_ANTI_AFFINITY_RULES_NOT_MATCH
 from steersman.testing import exists, is_in, make_pod
 
 TOO_NEAR = unschedulable(ERR_ANTI_AFFINITY_RULES_NOT_MATCH)

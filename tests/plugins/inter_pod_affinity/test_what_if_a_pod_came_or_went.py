@@ -2,13 +2,13 @@
 from tests.plugins.inter_pod_affinity.cycles import Cycle, node_in
 
 from steersman.framework.status import unresolvable, unschedulable
-from steersman.plugins.inter_pod_affinity import (
+from steersman.scheduler.plugins.inter_pod_affinity import (
     ERR_AFFINITY_RULES_NOT_MATCH,
     ERR_ANTI_AFFINITY_RULES_NOT_MATCH,
     ERR_EXISTING_ANTI_AFFINITY_RULES_NOT_MATCH,
 )
-from steersman.plugins.inter_pod_affinity.filtering import FilterState
-from steersman.plugins.inter_pod_affinity.plugin import FILTER_STATE_KEY
+from steersman.scheduler.plugins.inter_pod_affinity.filtering import FilterState
+from steersman.scheduler.plugins.inter_pod_affinity.plugin import FILTER_STATE_KEY
 from steersman.testing import PodBuilder, exists, is_in, make_pod, not_in
 
 NODES = [

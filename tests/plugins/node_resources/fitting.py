@@ -11,7 +11,7 @@ from steersman.config import NodeResourcesFitArgs, ResourceSpec, ScoringStrategy
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.status import Status
-from steersman.plugins.node_resources import NodeResourcesFit
+from steersman.scheduler.plugins.node_resources import NodeResourcesFit
 from steersman.testing import PodBuilder
 
 GPU = "example.com/gpu"

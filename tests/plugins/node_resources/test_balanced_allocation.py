@@ -11,8 +11,8 @@ from steersman.config import NodeResourcesBalancedAllocationArgs
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.status import SKIP, Status
-from steersman.plugins.node_resources import NodeResourcesBalancedAllocation
-from steersman.plugins.node_resources.balance import balance
+from steersman.scheduler.plugins.node_resources import NodeResourcesBalancedAllocation
+from steersman.scheduler.plugins.node_resources.balance import balance
 from steersman.testing import PodBuilder, make_node, make_pod
 
 WITH_GPU = NodeResourcesBalancedAllocationArgs(resources=resources(cpu=1, memory=1, **{GPU: 1}))

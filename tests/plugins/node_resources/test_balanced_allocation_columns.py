@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 from tests.plugins.column_checks import Change, ChangingCluster, ScoreCheck
 from tests.plugins.handles import FakeHandle
@@ -24,8 +23,8 @@ from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import ALL_ROWS
 from steersman.framework.pod_info import PodInfo
-from steersman.plugins.node_resources import NodeResourcesBalancedAllocation
-from steersman.plugins.node_resources.balance import balance_score
+from steersman.scheduler.plugins.node_resources import NodeResourcesBalancedAllocation
+from steersman.scheduler.plugins.node_resources.balance import balance_score
 from steersman.testing import PodBuilder, make_pod
 
 

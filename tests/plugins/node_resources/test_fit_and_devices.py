@@ -17,9 +17,9 @@ from steersman.framework.cycle_state import CycleState
 from steersman.framework.device_classes import DeviceClasses
 from steersman.framework.events import QueueingHint
 from steersman.framework.node_info import NodeInfo
-from steersman.plugins.node_resources import NodeResourcesFit
-from steersman.plugins.node_resources.fit_hints import after_node_event
-from steersman.state.objects import ObjectStore
+from steersman.scheduler.plugins.node_resources import NodeResourcesFit
+from steersman.scheduler.plugins.node_resources.fit_hints import after_node_event
+from steersman.scheduler.state.objects import ObjectStore
 from steersman.testing import Harness, PodBuilder, make_device_class, make_node, make_pod
 
 CLASS = make_device_class("gpus").backs(GPU)

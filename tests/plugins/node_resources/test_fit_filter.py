@@ -8,8 +8,8 @@ from tests.plugins.node_resources.fitting import FPGA, GPU, HUGE_PAGES, NATIVE, 
 
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.status import Code, Status, unresolvable, unschedulable
-from steersman.plugins.node_resources.fit import ERR_SIDECARS_DISABLED
-from steersman.plugins.node_resources.insufficient import REASON_TOO_MANY_PODS, insufficient_reason
+from steersman.scheduler.plugins.node_resources.fit import ERR_SIDECARS_DISABLED
+from steersman.scheduler.plugins.node_resources.insufficient import REASON_TOO_MANY_PODS, insufficient_reason
 from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod
 
 NO_CPU = insufficient_reason("cpu")

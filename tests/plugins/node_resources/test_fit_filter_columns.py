@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 from tests.plugins.column_checks import Change, ChangingCluster, FilterCheck
 from tests.plugins.node_resources.fitting import FPGA, GPU, fit_plugin
@@ -13,8 +12,8 @@ from tests.plugins.node_resources.odd_amounts import RESOURCES, nodes_with, stor
 from steersman.config import NodeResourcesFitArgs
 from steersman.framework.nodes_view import ALL_ROWS
 from steersman.framework.status import Status, unresolvable, unschedulable
-from steersman.plugins.node_resources import NodeResourcesFit
-from steersman.plugins.node_resources.insufficient import REASON_TOO_MANY_PODS, insufficient_reason
+from steersman.scheduler.plugins.node_resources import NodeResourcesFit
+from steersman.scheduler.plugins.node_resources.insufficient import REASON_TOO_MANY_PODS, insufficient_reason
 from steersman.testing import PodBuilder, make_node, make_pod
 
 ignoring = st.builds(

@@ -11,7 +11,11 @@ from tests.plugins.node_resources.fitting import FPGA, GPU, HUGE_PAGES, fit_plug
 
 from steersman import api
 from steersman.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
-from steersman.plugins.node_resources.fit_hints import after_device_class_event, after_node_event, after_pod_event
+from steersman.scheduler.plugins.node_resources.fit_hints import (
+    after_device_class_event,
+    after_node_event,
+    after_pod_event,
+)
 from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod
 
 QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP

@@ -8,7 +8,7 @@ from tests.plugins.node_resources.fitting import FPGA, GPU, HUGE_PAGES, NATIVE, 
 
 from steersman.config import NodeResourcesFitArgs
 from steersman.framework.status import unresolvable
-from steersman.plugins.node_resources.insufficient import insufficient_reason
+from steersman.scheduler.plugins.node_resources.insufficient import insufficient_reason
 from steersman.testing import make_node, make_pod
 
 

@@ -14,7 +14,7 @@ from steersman.config import (
     UtilizationShapePoint,
 )
 from steersman.framework.node_info import NodeInfo
-from steersman.plugins.node_resources.strategies import broken_line
+from steersman.scheduler.plugins.node_resources.strategies import broken_line
 from steersman.testing import make_node, make_pod
 
 FALLING = {0: 10, 100: 0}

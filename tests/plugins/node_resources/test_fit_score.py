@@ -6,11 +6,11 @@ from __future__ import annotations
 import pytest
 from tests.plugins.node_resources.fitting import GPU, fit_plugin, fit_score, resources, strategy
 
+from steersman.base.errors import InputError
 from steersman.config import NodeResourcesFitArgs, ScoringStrategy, ScoringStrategyType
-from steersman.errors import InputError
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.status import error
-from steersman.plugins.node_resources.allocation import ERR_NO_RESOURCES
+from steersman.scheduler.plugins.node_resources.allocation import ERR_NO_RESOURCES
 from steersman.testing import make_node, make_pod
 
 LEAST = ScoringStrategyType.LEAST_ALLOCATED

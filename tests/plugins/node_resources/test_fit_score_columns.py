@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 from tests.plugins.column_checks import Change, ChangingCluster, ScoreCheck
 from tests.plugins.handles import FakeHandle
@@ -26,9 +25,9 @@ from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import ALL_ROWS
 from steersman.framework.pod_info import PodInfo
-from steersman.plugins.node_resources import NodeResourcesFit
-from steersman.plugins.node_resources.allocation import ERR_NO_RESOURCES
-from steersman.plugins.node_resources.strategy_columns import percent
+from steersman.scheduler.plugins.node_resources import NodeResourcesFit
+from steersman.scheduler.plugins.node_resources.allocation import ERR_NO_RESOURCES
+from steersman.scheduler.plugins.node_resources.strategy_columns import percent
 from steersman.testing import PodBuilder, make_pod
 
 shapes = st.dictionaries(st.integers(0, 100), st.integers(0, 10), min_size=1, max_size=5).map(

@@ -21,9 +21,9 @@ from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import NodesView
 from steersman.framework.pod_info import PodInfo
-from steersman.plugins.node_resources import NodeResourcesBalancedAllocation, NodeResourcesFit
-from steersman.plugins.node_resources.device_scores import DeviceRowScores
-from steersman.state.node_table import NodeTable
+from steersman.scheduler.plugins.node_resources import NodeResourcesBalancedAllocation, NodeResourcesFit
+from steersman.scheduler.plugins.node_resources.device_scores import DeviceRowScores
+from steersman.scheduler.state.node_table import NodeTable
 from steersman.testing import make_device_class, make_node, make_pod, make_resource_claim, make_slice
 
 CLASS = make_device_class("gpus").backs(GPU).selects('device.driver == "gpu.example.com"').obj()

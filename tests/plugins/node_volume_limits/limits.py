@@ -10,7 +10,7 @@ from tests.plugins.handles import FakeHandle
 from steersman import api
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.status import Status, unschedulable
-from steersman.plugins.node_volume_limits import ERR_REASON_MAX_VOLUME_COUNT_EXCEEDED, NodeVolumeLimits
+from steersman.scheduler.plugins.node_volume_limits import ERR_REASON_MAX_VOLUME_COUNT_EXCEEDED, NodeVolumeLimits
 from steersman.testing import Builder, CSINodeBuilder, PodBuilder, make_claim, make_csi_node, make_node, make_volume
 
 DRIVER = "ebs.csi.aws.com"

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.cluster import PROFILE
 from tests.equivalence.examples import examples
 from tests.plugins.node_volume_limits.limit_stories import EVENTS, begun, pods
@@ -13,8 +12,8 @@ from tests.plugins.volume_columns.stories import Event, Story
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
-from steersman.plugins.node_volume_limits import NodeVolumeLimits
-from steersman.plugins.node_volume_limits.columns import LimitedRows
+from steersman.scheduler.plugins.node_volume_limits import NodeVolumeLimits
+from steersman.scheduler.plugins.node_volume_limits.columns import LimitedRows
 from steersman.testing import PodBuilder
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 from tests.plugins.node_volume_limits.limit_stories import DISK, EBS, EVENTS, begun
 from tests.plugins.volume_columns.stories import Event, Story
 
 from steersman import api
-from steersman.plugins.node_volume_limits.attachments import Attachments
-from steersman.plugins.node_volume_limits.counted_rows import CountedRows
-from steersman.sim import Simulation
+from steersman.scheduler.plugins.node_volume_limits.attachments import Attachments
+from steersman.scheduler.plugins.node_volume_limits.counted_rows import CountedRows
+from steersman.simulation import Simulation
 from steersman.testing import make_claim, make_csi_node, make_node, make_pod, make_volume
 
 
@@ -81,7 +80,7 @@ def _full_cluster() -> Simulation:
 
 def test_a_fork_goes_on_with_the_counts_and_the_origin_does_not_notice() -> None:
     origin = _full_cluster()
-    origin.look_at("default/waits")
+    origin.prepare_forks("default/waits")
     with origin.fork() as fork:
         assert "exceed max volume count" in fork.run().placements["default/waits"].message
         fork.delete("pod/default/on-n2")

@@ -7,9 +7,9 @@ import pytest
 from tests.plugins.handles import FakeHandle
 
 from steersman import api
-from steersman.errors import InputError
+from steersman.base.errors import InputError
 from steersman.framework.events import QueueingHint
-from steersman.plugins.node_volume_limits import NodeVolumeLimits
+from steersman.scheduler.plugins.node_volume_limits import NodeVolumeLimits
 from steersman.testing import make_claim, make_csi_node, make_pod
 
 QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP

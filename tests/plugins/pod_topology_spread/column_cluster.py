@@ -9,9 +9,6 @@ from tests.plugins.handles import FakeHandle
 
 from steersman import api
 from steersman.config import PodTopologySpreadArgs
-from steersman.engine.columns import FragmentColumn
-from steersman.engine.row_totals import RowTotals
-from steersman.engine.signature import Signature
 from steersman.framework.columns import (
     ClusterFilterKernel,
     ClusterScoreKernel,
@@ -29,9 +26,12 @@ from steersman.framework.nodes_view import (
 from steersman.framework.plugin import NodeScore
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import is_skip
-from steersman.plugins.pod_topology_spread import PodTopologySpread
-from steersman.state.node_table import NodeTable
-from steersman.state.objects import ObjectStore
+from steersman.scheduler.engine.columns import FragmentColumn
+from steersman.scheduler.engine.row_totals import RowTotals
+from steersman.scheduler.engine.signature import Signature
+from steersman.scheduler.plugins.pod_topology_spread import PodTopologySpread
+from steersman.scheduler.state.node_table import NodeTable
+from steersman.scheduler.state.objects import ObjectStore
 
 
 class SpreadCluster(ColumnCluster):

@@ -12,9 +12,8 @@ from steersman.config import DefaultingType, PodTopologySpreadArgs
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.plugin import NodeScore
 from steersman.framework.status import Status
-from steersman.plugins.pod_topology_spread import PodTopologySpread
-from steersman.plugins.pod_topology_spread.constraints import HOSTNAME
-from steersman.state.plain_node import PlainNodeInfo
+from steersman.scheduler.plugins.pod_topology_spread import PodTopologySpread
+from steersman.scheduler.state.plain_node import PlainNodeInfo
 from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod
 
 ZONE = "zone"
@@ -38,7 +37,7 @@ def replicas(count: int, of: PodBuilder | None = None) -> list[PodBuilder]:
 
 
 def node(name: str, zone: str = "") -> NodeBuilder:
-    labelled = make_node(name).label(HOSTNAME, name)
+    labelled = make_node(name).label(api.HOSTNAME_LABEL, name)
     return labelled.label(ZONE, zone) if zone else labelled
 
 

@@ -15,11 +15,11 @@ from tests.plugins.pod_topology_spread.spreading import (
     web,
 )
 
+from steersman.api import HOSTNAME_LABEL
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.status import error
-from steersman.plugins.pod_topology_spread.constraints import HOSTNAME
-from steersman.plugins.pod_topology_spread.plugin import ERR_NO_PRE_FILTER
-from steersman.state.plain_node import PlainNodeInfo
+from steersman.scheduler.plugins.pod_topology_spread.plugin import ERR_NO_PRE_FILTER
+from steersman.scheduler.state.plain_node import PlainNodeInfo
 from steersman.testing import PodBuilder, make_node, make_pod
 
 
@@ -44,7 +44,7 @@ class WhatIf:
         return "".join(n for n, node in self.nodes.items() if self.plugin.filter(state, self.pod, node) is None)
 
 
-@pytest.mark.parametrize(("key", "before", "after"), [(ZONE, "xy", "abxy"), (HOSTNAME, "x", "x")])
+@pytest.mark.parametrize(("key", "before", "after"), [(ZONE, "xy", "abxy"), (HOSTNAME_LABEL, "x", "x")])
 def test_an_added_pod_counts(key: str, before: str, after: str) -> None:
     cluster = WhatIf(web().spread(key, selector=WEB), four_nodes(2, 1, 0, 2))
 
@@ -54,7 +54,7 @@ def test_an_added_pod_counts(key: str, before: str, after: str) -> None:
 
 
 def test_the_least_count_rises_when_the_emptiest_domain_fills() -> None:
-    cluster = WhatIf(web().spread(HOSTNAME, selector=WEB), four_nodes(2, 1, 0, 2))
+    cluster = WhatIf(web().spread(HOSTNAME_LABEL, selector=WEB), four_nodes(2, 1, 0, 2))
 
     cluster.add(web("new"), "x")
     assert cluster.fitting() == "bx"
@@ -63,7 +63,7 @@ def test_the_least_count_rises_when_the_emptiest_domain_fills() -> None:
 
 
 def test_a_removed_pod_counts_no_longer() -> None:
-    cluster = WhatIf(web().spread(HOSTNAME, selector=WEB), four_nodes(2, 1, 1, 1))
+    cluster = WhatIf(web().spread(HOSTNAME_LABEL, selector=WEB), four_nodes(2, 1, 1, 1))
 
     assert cluster.fitting() == "bxy"
     cluster.remove(web("old"), "x")

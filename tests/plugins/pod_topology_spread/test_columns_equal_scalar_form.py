@@ -6,11 +6,11 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.equivalence.examples import search
+from tests.plugins.many_terms import every_pod_has_many_terms
 from tests.plugins.pod_topology_spread.column_cluster import Probe, SpreadCluster
 
 from steersman import api
 from steersman.config import DefaultingType, PodTopologySpreadArgs
-from steersman.plugins.pod_topology_spread.constraints import HOSTNAME, ZONE
 from steersman.testing import NodeBuilder, PodBuilder, exists, is_in, make_node, make_pod, make_service, not_in
 from steersman.testing.selecting import Selecting
 
@@ -30,8 +30,8 @@ POLICIES = ("Honor", "Ignore", None)
 #: By name: what services select.
 SERVICES = {"web": {"app": "web"}, "first": {"version": "1"}}
 DEFAULTS = (
-    api.TopologySpreadConstraint(topology_key=ZONE, max_skew=1, when_unsatisfiable="DoNotSchedule"),
-    api.TopologySpreadConstraint(topology_key=HOSTNAME, max_skew=2, when_unsatisfiable="ScheduleAnyway"),
+    api.TopologySpreadConstraint(topology_key=api.ZONE_LABEL, max_skew=1, when_unsatisfiable="DoNotSchedule"),
+    api.TopologySpreadConstraint(topology_key=api.HOSTNAME_LABEL, max_skew=2, when_unsatisfiable="ScheduleAnyway"),
     api.TopologySpreadConstraint(topology_key=RACK, max_skew=1, when_unsatisfiable="ScheduleAnyway"),
 )
 ARGS = (
@@ -54,7 +54,12 @@ def some_nodes(draw: st.DrawFn) -> NodeBuilder:
     hostname = draw(st.sampled_from([*[name] * 6, "shared", None]))
     zone = draw(st.sampled_from([*["east", "west"] * 3, "north", "", None]))
     rack = draw(st.sampled_from(["r1", "r2", "r1", "r2", None]))
-    chosen = {HOSTNAME: hostname, ZONE: zone, RACK: rack, "disk": draw(st.sampled_from(["ssd", "hdd", None]))}
+    chosen = {
+        api.HOSTNAME_LABEL: hostname,
+        api.ZONE_LABEL: zone,
+        RACK: rack,
+        "disk": draw(st.sampled_from(["ssd", "hdd", None])),
+    }
     node = make_node(name).labels({key: value for key, value in chosen.items() if value is not None})
     taint = draw(st.sampled_from([None, None, "NoSchedule", "PreferNoSchedule", "NoExecute"]))
     return node if taint is None else node.taint("dedicated", "db", effect=taint)
@@ -79,7 +84,7 @@ def spreading_pods(draw: st.DrawFn) -> PodBuilder:
 
 def _with_constraint(draw: st.DrawFn, pod: PodBuilder) -> PodBuilder:
     return pod.spread(
-        draw(st.sampled_from([HOSTNAME, ZONE, RACK])),
+        draw(st.sampled_from([api.HOSTNAME_LABEL, api.ZONE_LABEL, RACK])),
         max_skew=draw(st.sampled_from([1, 1, 2, 5])),
         when=draw(st.sampled_from(["DoNotSchedule", "ScheduleAnyway", "ScheduleAnyway"])),
         selector=draw(st.sampled_from(SELECTORS)),
@@ -159,3 +164,18 @@ class Events(RuleBasedStateMachine):
 
 TestEvents = Events.TestCase
 TestEvents.settings = search(35, stateful_step_count=25)
+
+
+class EventsWithManyTerms(Events):
+    """The same with the algorithms of pods that have very many terms."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = every_pod_has_many_terms()
+
+    def teardown(self) -> None:
+        self.patches.close()
+
+
+TestEventsWithManyTerms = EventsWithManyTerms.TestCase
+TestEventsWithManyTerms.settings = search(17, stateful_step_count=25)

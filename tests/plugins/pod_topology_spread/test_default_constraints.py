@@ -25,11 +25,9 @@ from steersman import api
 from steersman.config import DefaultingType, PodTopologySpreadArgs
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.status import SKIP
-from steersman.plugins.pod_topology_spread import PodTopologySpread
-from steersman.plugins.pod_topology_spread.constraints import HOSTNAME
-from steersman.plugins.pod_topology_spread.constraints import ZONE as WELL_KNOWN_ZONE
-from steersman.plugins.pod_topology_spread.default_selector import default_selector
-from steersman.state.plain_node import PlainNodeInfo
+from steersman.scheduler.plugins.pod_topology_spread import PodTopologySpread
+from steersman.scheduler.plugins.pod_topology_spread.default_selector import default_selector
+from steersman.scheduler.state.plain_node import PlainNodeInfo
 from steersman.testing import (
     Expression,
     PodBuilder,
@@ -46,7 +44,7 @@ SYSTEM = PodTopologySpreadArgs()
 HARD_ZONE = PodTopologySpreadArgs(
     default_constraints=(
         api.TopologySpreadConstraint(topology_key=ZONE, max_skew=1, when_unsatisfiable="DoNotSchedule"),
-        api.TopologySpreadConstraint(topology_key=HOSTNAME, max_skew=1, when_unsatisfiable="ScheduleAnyway"),
+        api.TopologySpreadConstraint(topology_key=api.HOSTNAME_LABEL, max_skew=1, when_unsatisfiable="ScheduleAnyway"),
     ),
     defaulting_type=DefaultingType.LIST,
 )
@@ -74,7 +72,7 @@ def test_defaults_do_not_apply_to_pods_that_nothing_selects() -> None:
 
 def test_constraints_of_the_pod_replace_the_defaults() -> None:
     nodes = four_nodes(2, 1, 0, 2)
-    pod = web().spread(HOSTNAME, max_skew=2, selector=WEB)
+    pod = web().spread(api.HOSTNAME_LABEL, max_skew=2, selector=WEB)
 
     assert fitting(pod, nodes, plugin(nodes, HARD_ZONE, SERVICE)) == "bx"
     assert plugin(nodes, HARD_ZONE, SERVICE).pre_score(CycleState(), pod.info(), nodes) == SKIP
@@ -100,8 +98,8 @@ def test_system_defaults_spread_over_hosts_where_there_are_no_zones() -> None:
 
 
 def test_system_defaults_spread_over_hosts_and_zones() -> None:
-    first = [node(name).label(WELL_KNOWN_ZONE, "z1").info(*replicas(1)) for name in "ab"]
-    second = node("x").label(WELL_KNOWN_ZONE, "z2").info(*replicas(1))
+    first = [node(name).label(api.ZONE_LABEL, "z1").info(*replicas(1)) for name in "ab"]
+    second = node("x").label(api.ZONE_LABEL, "z2").info(*replicas(1))
     nodes = [*first, second, node("bare").info()]
 
     assert scores(web(), nodes, plugin=plugin(nodes, SYSTEM, SERVICE)) == [18, 18, 36, 100]

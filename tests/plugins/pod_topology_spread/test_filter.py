@@ -20,11 +20,14 @@ from tests.plugins.pod_topology_spread.spreading import (
     web,
 )
 
+from steersman.api import HOSTNAME_LABEL
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.status import SKIP, error, unresolvable, unschedulable
-from steersman.plugins.pod_topology_spread.constraints import HOSTNAME
-from steersman.plugins.pod_topology_spread.filtering import ERR_CONSTRAINTS_NOT_MATCH, ERR_NODE_LABEL_NOT_MATCH
-from steersman.plugins.pod_topology_spread.plugin import ERR_NO_PRE_FILTER
+from steersman.scheduler.plugins.pod_topology_spread.filtering import (
+    ERR_CONSTRAINTS_NOT_MATCH,
+    ERR_NODE_LABEL_NOT_MATCH,
+)
+from steersman.scheduler.plugins.pod_topology_spread.plugin import ERR_NO_PRE_FILTER
 from steersman.testing import make_pod
 
 
@@ -43,8 +46,8 @@ def test_pods_without_hard_constraints_are_left_out() -> None:
         pytest.param(ZONE, 1, (2, 1, 0, 3), "abxy", id="even zones"),
         pytest.param(ZONE, 1, (2, 1, 0, 2), "xy", id="the emptier zone"),
         pytest.param(ZONE, 2, (2, 1, 0, 2), "abxy", id="a skew of two"),
-        pytest.param(HOSTNAME, 1, (2, 1, 0, 3), "x", id="the emptiest host"),
-        pytest.param(HOSTNAME, 2, (2, 1, 0, 3), "bx", id="the emptier hosts"),
+        pytest.param(HOSTNAME_LABEL, 1, (2, 1, 0, 3), "x", id="the emptiest host"),
+        pytest.param(HOSTNAME_LABEL, 2, (2, 1, 0, 3), "bx", id="the emptier hosts"),
     ],
 )
 def test_domains_above_the_skew_are_rejected(
@@ -54,7 +57,7 @@ def test_domains_above_the_skew_are_rejected(
 
 
 def test_a_pod_that_does_not_match_its_own_constraint_does_not_add_to_the_skew() -> None:
-    pod = make_pod().spread(HOSTNAME, selector=WEB)
+    pod = make_pod().spread(HOSTNAME_LABEL, selector=WEB)
 
     assert fitting(pod, four_nodes(2, 1, 0, 3)) == "bx"
 
@@ -71,7 +74,7 @@ def test_rejections_name_the_reason() -> None:
 
 def test_pods_on_nodes_that_lack_any_of_the_labels_do_not_count() -> None:
     bare = node("bare").info(*replicas(5))
-    pod = web().spread(HOSTNAME, max_skew=1, selector=WEB).spread(ZONE, selector=WEB)
+    pod = web().spread(HOSTNAME_LABEL, max_skew=1, selector=WEB).spread(ZONE, selector=WEB)
 
     assert fitting(pod, [*four_nodes(1, 1, 1, 1), bare]) == "abxy"
 
@@ -88,14 +91,14 @@ def test_pods_of_other_namespaces_and_terminating_pods_do_not_count() -> None:
 
 
 def test_every_constraint_must_hold() -> None:
-    pod = web().spread(ZONE, selector=WEB).spread(HOSTNAME, selector=WEB)
+    pod = web().spread(ZONE, selector=WEB).spread(HOSTNAME_LABEL, selector=WEB)
 
     assert fitting(pod, four_nodes(2, 1, 0, 3)) == "x"
     assert fitting(pod, four_nodes(2, 1, 0, 4)) == ""
 
 
 def test_constraints_may_select_different_pods() -> None:
-    pod = web().label("tier", "db").spread(ZONE, selector=WEB).spread(HOSTNAME, selector={"tier": "db"})
+    pod = web().label("tier", "db").spread(ZONE, selector=WEB).spread(HOSTNAME_LABEL, selector={"tier": "db"})
     db = make_pod("db").label("tier", "db")
     nodes = [
         NODE_A.info(*replicas(1, web().label("tier", "db")), web("more")),

@@ -17,8 +17,8 @@ from tests.plugins.pod_topology_spread.spreading import (
     web,
 )
 
-from steersman.plugins.pod_topology_spread.constraints import HOSTNAME
-from steersman.state.plain_node import PlainNodeInfo
+from steersman.api import HOSTNAME_LABEL
+from steersman.scheduler.state.plain_node import PlainNodeInfo
 from steersman.testing import PodBuilder, is_in
 
 
@@ -57,21 +57,21 @@ def test_nodes_that_the_pod_cannot_use_do_not_count_unless_told_so(pod: PodBuild
 def test_affinity_to_a_node_name_counts() -> None:
     pod = web().required_node_affinity(fields=[is_in("metadata.name", "a")])
 
-    assert fitting(pod.spread(HOSTNAME, selector=WEB), some_with_disk()) == "abxy"
-    assert fitting(pod.spread(HOSTNAME, selector=WEB, node_affinity_policy="Ignore"), some_with_disk()) == "x"
+    assert fitting(pod.spread(HOSTNAME_LABEL, selector=WEB), some_with_disk()) == "abxy"
+    assert fitting(pod.spread(HOSTNAME_LABEL, selector=WEB, node_affinity_policy="Ignore"), some_with_disk()) == "x"
 
 
 @pytest.mark.parametrize("effect", ["NoSchedule", "NoExecute"])
 def test_tainted_nodes_count_unless_taints_are_honoured(effect: str) -> None:
     nodes = one_tainted(effect)
 
-    assert fitting(web().spread(HOSTNAME, selector=WEB), nodes) == "x"
-    assert fitting(web().spread(HOSTNAME, selector=WEB, node_taints_policy="Ignore"), nodes) == "x"
-    assert fitting(web().spread(HOSTNAME, selector=WEB, node_taints_policy="Honor"), nodes) == "abx"
+    assert fitting(web().spread(HOSTNAME_LABEL, selector=WEB), nodes) == "x"
+    assert fitting(web().spread(HOSTNAME_LABEL, selector=WEB, node_taints_policy="Ignore"), nodes) == "x"
+    assert fitting(web().spread(HOSTNAME_LABEL, selector=WEB, node_taints_policy="Honor"), nodes) == "abx"
 
 
 def test_tolerated_and_soft_taints_do_not_exclude_a_node() -> None:
-    pod = web().spread(HOSTNAME, selector=WEB, node_taints_policy="Honor")
+    pod = web().spread(HOSTNAME_LABEL, selector=WEB, node_taints_policy="Honor")
 
     assert fitting(pod.toleration("gpu"), one_tainted()) == "x"
     assert fitting(pod, one_tainted("PreferNoSchedule")) == "x"
@@ -79,21 +79,21 @@ def test_tolerated_and_soft_taints_do_not_exclude_a_node() -> None:
 
 def test_each_constraint_has_its_own_policies() -> None:
     pod = web().node_selector("disk", "ssd")
-    zone_honours = pod.spread(ZONE, selector=WEB).spread(HOSTNAME, selector=WEB, node_affinity_policy="Ignore")
+    zone_honours = pod.spread(ZONE, selector=WEB).spread(HOSTNAME_LABEL, selector=WEB, node_affinity_policy="Ignore")
 
     assert fitting(zone_honours, some_with_disk()) == "x"
 
 
 def test_policies_are_ignored_where_the_feature_is_disabled() -> None:
     plugin = spread_plugin(gates={"NodeInclusionPolicyInPodTopologySpread": False})
-    pod = web().spread(HOSTNAME, selector=WEB, node_taints_policy="Honor")
+    pod = web().spread(HOSTNAME_LABEL, selector=WEB, node_taints_policy="Honor")
 
     assert fitting(pod, one_tainted(), plugin) == "x"
 
 
 def test_comparing_tolerations_count_where_the_feature_is_enabled() -> None:
     nodes = [NODE_A.info(*replicas(1)), NODE_X.taint("gpu", "5").info()]
-    pod = web().toleration("gpu", "3", operator="Gt").spread(HOSTNAME, selector=WEB, node_taints_policy="Honor")
+    pod = web().toleration("gpu", "3", operator="Gt").spread(HOSTNAME_LABEL, selector=WEB, node_taints_policy="Honor")
 
     assert fitting(pod, nodes) == "ax"
     assert fitting(pod, nodes, spread_plugin(gates={"TaintTolerationComparisonOperators": True})) == "x"

@@ -6,13 +6,13 @@ from __future__ import annotations
 import pytest
 from tests.plugins.pod_topology_spread.spreading import NODE_A, NODE_X, WEB, ZONE, fitting, four_nodes, replicas, web
 
-from steersman.plugins.pod_topology_spread.constraints import HOSTNAME
-from steersman.plugins.pod_topology_spread.filtering import NO_DOMAIN, least_matching
+from steersman.api import HOSTNAME_LABEL
+from steersman.scheduler.plugins.pod_topology_spread.filtering import NO_DOMAIN, least_matching
 
 
 @pytest.mark.parametrize(("min_domains", "expected"), [(None, "abxy"), (4, "abxy"), (5, "y")])
 def test_hosts(min_domains: int | None, expected: str) -> None:
-    pod = web().spread(HOSTNAME, max_skew=2, selector=WEB, min_domains=min_domains)
+    pod = web().spread(HOSTNAME_LABEL, max_skew=2, selector=WEB, min_domains=min_domains)
 
     assert fitting(pod, four_nodes(2, 2, 2, 1)) == expected
 

@@ -15,10 +15,10 @@ from tests.plugins.pod_topology_spread.spreading import (
     web,
 )
 
+from steersman.api import HOSTNAME_LABEL
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.status import Code, Status
-from steersman.plugins.pod_topology_spread.constraints import HOSTNAME
-from steersman.state.plain_node import PlainNodeInfo
+from steersman.scheduler.state.plain_node import PlainNodeInfo
 from steersman.testing import Expression, exists, make_pod
 
 
@@ -31,16 +31,18 @@ def two_versions() -> list[PlainNodeInfo]:
 
 
 def test_an_absent_selector_counts_no_pod() -> None:
-    assert fitting(web().spread(HOSTNAME, selector=None), four_nodes(2, 1, 0, 3)) == "abxy"
+    assert fitting(web().spread(HOSTNAME_LABEL, selector=None), four_nodes(2, 1, 0, 3)) == "abxy"
 
 
 def test_an_empty_selector_counts_no_pod_but_the_incoming_one() -> None:
-    assert fitting(web().spread(HOSTNAME, selector={}), four_nodes(2, 1, 0, 3)) == "abxy"
-    assert fitting(web().spread(HOSTNAME, max_skew=1, selector={}, min_domains=9), four_nodes(2, 1, 0, 3)) == "abxy"
+    assert fitting(web().spread(HOSTNAME_LABEL, selector={}), four_nodes(2, 1, 0, 3)) == "abxy"
+    assert (
+        fitting(web().spread(HOSTNAME_LABEL, max_skew=1, selector={}, min_domains=9), four_nodes(2, 1, 0, 3)) == "abxy"
+    )
 
 
 def test_expressions_select() -> None:
-    assert fitting(web().spread(HOSTNAME, selector=exists("app")), four_nodes(2, 1, 0, 3)) == "x"
+    assert fitting(web().spread(HOSTNAME_LABEL, selector=exists("app")), four_nodes(2, 1, 0, 3)) == "x"
 
 
 def test_match_label_keys_restrict_to_pods_with_the_same_value() -> None:

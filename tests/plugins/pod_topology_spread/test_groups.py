@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from steersman import Simulation, api
-from steersman.engine import row_totals
-from steersman.engine.signature import Signature
+from steersman.scheduler.engine import row_totals
+from steersman.scheduler.engine.signature import Signature
 from steersman.testing import make_node, make_pod, make_service
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -50,16 +50,16 @@ def replica(pod: api.Pod, index: int) -> api.Pod:
 
 @pytest.mark.parametrize("name", ["soft-zone", "soft-both", "hard-zone", "hard-host", "hard-and-soft", "behind"])
 def test_groups_say_what_columns_say(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_totals, "FEWEST_SCORED_ROWS", 0)
+    monkeypatch.setattr(row_totals, "MIN_SCORED_ROWS", 0)
     simulation = Simulation.load([node(index) for index in range(12)], [SERVICE])
-    scheduler, by_groups = simulation._driver.scheduler, 0
+    scheduler, by_groups = simulation.scheduler, 0
     for index in range(60):
         pod = scheduler.cache.shapes.info(replica(template(name), index))
-        signature = scheduler.cycle._engines[pod.scheduler_name].signatures.of(pod).signature
+        signature = scheduler.cycle._engines[pod.scheduler_name].signatures.get(pod).signature
         assert isinstance(signature, Signature)
-        (best, count), (expected, expected_count) = signature.best_in_run(), signature.best_of_all()
+        (best, count), (expected, expected_count) = signature.best_rows_by_group(), signature.best_of_all()
         assert (list(best), count) == (list(map(int, expected)), expected_count), f"pod {index}"
-        by_groups += signature.kept.grouped is not None and signature.kept.grouped._rows is not None
+        by_groups += signature.row_totals.grouped is not None and signature.row_totals.grouped._rows is not None
         assert scheduler.cycle.schedule_replicas([pod])
     assert by_groups > 50, "groups are hardly used"
 
@@ -67,10 +67,10 @@ def test_groups_say_what_columns_say(name: str, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(("name", "has_groups"), [("soft-zone", False), ("behind", False), ("hard-zone", True)])
 def test_few_rows_that_are_only_scored_need_no_groups(name: str, has_groups: bool) -> None:
     simulation = Simulation.load([node(index) for index in range(12)], [SERVICE])
-    scheduler = simulation._driver.scheduler
+    scheduler = simulation.scheduler
     for index in range(3):
         pod = scheduler.cache.shapes.info(replica(template(name), index))
-        signature = scheduler.cycle._engines[pod.scheduler_name].signatures.of(pod).signature
+        signature = scheduler.cycle._engines[pod.scheduler_name].signatures.get(pod).signature
         assert isinstance(signature, Signature)
         assert scheduler.cycle.schedule_replicas([pod])
-        assert (signature.kept.grouped is not None) is has_groups
+        assert (signature.row_totals.grouped is not None) is has_groups

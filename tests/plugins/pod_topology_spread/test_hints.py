@@ -9,13 +9,12 @@ from tests.plugins.pod_topology_spread.spreading import WEB, ZONE, node, spread_
 from steersman import api
 from steersman.config import DefaultingType, PodTopologySpreadArgs
 from steersman.framework.events import ActionType, ClusterEvent, EventResource, HintFn, QueueingHint
-from steersman.plugins.pod_topology_spread import PodTopologySpread
-from steersman.plugins.pod_topology_spread.constraints import HOSTNAME
+from steersman.scheduler.plugins.pod_topology_spread import PodTopologySpread
 from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod, make_service
 
 QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP
 WAITING = web("waiting").spread(ZONE, selector=WEB)
-ON_BOTH = WAITING.spread(HOSTNAME, selector=WEB)
+ON_BOTH = WAITING.spread(api.HOSTNAME_LABEL, selector=WEB)
 RUNNING = make_pod("running").node("n")
 
 
@@ -83,7 +82,7 @@ def test_a_pod_that_changes_its_labels_helps_if_that_changes_the_counts(
 
 
 def test_any_of_several_constraints_suffices() -> None:
-    waiting = WAITING.spread(HOSTNAME, selector={"tier": "db"})
+    waiting = WAITING.spread(api.HOSTNAME_LABEL, selector={"tier": "db"})
 
     assert after_pod(waiting, None, RUNNING.label("tier", "db")) is QUEUE
     assert after_pod(waiting, RUNNING, RUNNING.label("tier", "db")) is QUEUE

@@ -9,8 +9,8 @@ from tests.equivalence.examples import search
 
 from steersman import api
 from steersman.framework.pod_info import PodShapes
-from steersman.plugins.pod_topology_spread.default_selector import KnownSelectors, default_selector
-from steersman.state.objects import ObjectStore
+from steersman.scheduler.plugins.pod_topology_spread.default_selector import KnownSelectors, default_selector
+from steersman.scheduler.state.objects import ObjectStore
 from steersman.testing import (
     Expression,
     is_in,

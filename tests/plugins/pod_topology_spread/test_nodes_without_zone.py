@@ -7,16 +7,16 @@ import pytest
 from tests.plugins.pod_topology_spread.column_cluster import Probe, SpreadCluster
 from tests.plugins.pod_topology_spread.spreading import WEB, replicas, web
 
+from steersman.api import HOSTNAME_LABEL, ZONE_LABEL
 from steersman.config import DefaultingType, PodTopologySpreadArgs
-from steersman.plugins.pod_topology_spread.constraints import HOSTNAME, ZONE
 from steersman.testing import NodeBuilder, make_node, make_service
 
 SYSTEM_DEFAULTS = PodTopologySpreadArgs(defaulting_type=DefaultingType.SYSTEM)
 
 
 def zoned(name: str, zone: str | None) -> NodeBuilder:
-    built = make_node(name).label(HOSTNAME, name)
-    return built if zone is None else built.label(ZONE, zone)
+    built = make_node(name).label(HOSTNAME_LABEL, name)
+    return built if zone is None else built.label(ZONE_LABEL, zone)
 
 
 @pytest.mark.parametrize("zones", [("a", "", None), ("", None), (None, None), ("a", "b", ""), ("", ""), ("a", None)])

@@ -9,7 +9,7 @@ from tests.plugins.pod_topology_spread.spreading import NO_DEFAULTS, WEB, ZONE, 
 
 from steersman.api.selectors import from_labels
 from steersman.framework.columns import Feasible
-from steersman.plugins.pod_topology_spread.counting_columns import SpreadMatcher
+from steersman.scheduler.plugins.pod_topology_spread.counting_columns import SpreadMatcher
 from steersman.testing import PodBuilder, is_in
 
 COUNT = 300

@@ -20,13 +20,13 @@ from tests.plugins.pod_topology_spread.spreading import (
     web,
 )
 
+from steersman.api import HOSTNAME_LABEL
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.go_math import go_log
 from steersman.framework.plugin import NodeScore
 from steersman.framework.status import SKIP, error
-from steersman.plugins.pod_topology_spread.constraints import HOSTNAME
-from steersman.plugins.pod_topology_spread.plugin import ERR_NO_PRE_SCORE
-from steersman.plugins.pod_topology_spread.scoring import score_for_count, topology_weight
+from steersman.scheduler.plugins.pod_topology_spread.plugin import ERR_NO_PRE_SCORE
+from steersman.scheduler.plugins.pod_topology_spread.scoring import score_for_count, topology_weight
 from steersman.testing import make_node, make_pod
 
 
@@ -49,19 +49,19 @@ def test_pods_without_soft_constraints_are_left_out() -> None:
     ],
 )
 def test_hosts(max_skew: int, counts: tuple[int, int, int, int], expected: list[int]) -> None:
-    assert scores(soft(web(), HOSTNAME, max_skew), four_nodes(*counts)) == expected
+    assert scores(soft(web(), HOSTNAME_LABEL, max_skew), four_nodes(*counts)) == expected
 
 
 def test_only_feasible_nodes_count_for_hosts() -> None:
     a, b, x, y = four_nodes(4, 2, 1, 3)
 
-    assert scores(soft(web(), HOSTNAME), [a, b, x], [y]) == [33, 83, 100]
+    assert scores(soft(web(), HOSTNAME_LABEL), [a, b, x], [y]) == [33, 83, 100]
 
 
 def test_a_single_feasible_node_gets_everything() -> None:
     a, b, *_ = four_nodes(2, 1, 0, 0)
 
-    assert scores(soft(web(), HOSTNAME), [a], [b]) == [100]
+    assert scores(soft(web(), HOSTNAME_LABEL), [a], [b]) == [100]
 
 
 def test_pods_on_infeasible_nodes_count_for_their_domain() -> None:
@@ -73,11 +73,11 @@ def test_pods_on_infeasible_nodes_count_for_their_domain() -> None:
 def test_constraints_add_up() -> None:
     a, b, x, y = four_nodes(2, 1, 2, 4)
 
-    assert scores(soft(soft(web(), ZONE), HOSTNAME), [a, x], [b, y]) == [100, 63]
+    assert scores(soft(soft(web(), ZONE), HOSTNAME_LABEL), [a, x], [b, y]) == [100, 63]
 
 
 def test_constraints_may_select_different_pods() -> None:
-    pod = soft(web(), ZONE).spread(HOSTNAME, when="ScheduleAnyway", selector={"tier": "db"})
+    pod = soft(web(), ZONE).spread(HOSTNAME_LABEL, when="ScheduleAnyway", selector={"tier": "db"})
     db = make_pod("db").label("tier", "db")
     nodes = [NODE_A.info(web("w")), NODE_B.info(), NODE_X.info(db), NODE_Y.info(db.label("app", "web"))]
 
@@ -87,11 +87,11 @@ def test_constraints_may_select_different_pods() -> None:
 def test_nodes_that_lack_a_label_get_nothing() -> None:
     nodes = [NODE_A.info(*replicas(4)), make_node("bare").info(*replicas(2)), NODE_X.info(*replicas(1))]
 
-    assert scores(soft(web(), HOSTNAME), nodes, [NODE_Y.info(*replicas(3))]) == [16, 0, 100]
+    assert scores(soft(web(), HOSTNAME_LABEL), nodes, [NODE_Y.info(*replicas(3))]) == [16, 0, 100]
 
 
 def test_an_absent_selector_prefers_no_node() -> None:
-    pod = web().spread(HOSTNAME, when="ScheduleAnyway", selector=None)
+    pod = web().spread(HOSTNAME_LABEL, when="ScheduleAnyway", selector=None)
 
     assert scores(pod, four_nodes(2, 1, 0, 3)) == [100, 100, 100, 100]
 
@@ -103,7 +103,7 @@ def test_pods_of_other_namespaces_and_terminating_pods_do_not_count() -> None:
         node("c", "zone3").info(*replicas(1)),
     ]
 
-    assert scores(soft(web(), HOSTNAME), nodes) == [100, 100, 0]
+    assert scores(soft(web(), HOSTNAME_LABEL), nodes) == [100, 100, 0]
 
 
 def test_nodes_that_the_policies_exclude_do_not_count_for_their_zone() -> None:
@@ -127,7 +127,7 @@ def test_nodes_that_the_policies_exclude_do_not_count_for_their_zone() -> None:
 
 
 def test_min_domains_does_not_matter() -> None:
-    pod = web().spread(HOSTNAME, when="ScheduleAnyway", selector=WEB, min_domains=10)
+    pod = web().spread(HOSTNAME_LABEL, when="ScheduleAnyway", selector=WEB, min_domains=10)
 
     assert scores(pod, four_nodes(2, 1, 0, 3)) == [20, 60, 100, 0]
 
@@ -148,7 +148,7 @@ def test_match_label_keys_restrict_to_pods_with_the_same_value() -> None:
 
 def test_raw_scores_weigh_counts_by_the_number_of_domains() -> None:
     nodes = four_nodes(2, 1, 0, 3)
-    plugin, state, info = spread_plugin(nodes), CycleState(), soft(soft(web(), ZONE, 5), HOSTNAME, 3).info()
+    plugin, state, info = spread_plugin(nodes), CycleState(), soft(soft(web(), ZONE, 5), HOSTNAME_LABEL, 3).info()
     assert plugin.pre_score(state, info, nodes) is None
 
     raw = [plugin.score(state, info, each) for each in nodes]

@@ -10,19 +10,20 @@ from tests.equivalence.examples import search
 from tests.plugins.pod_topology_spread.column_cluster import SpreadCluster, uncrowded
 from tests.plugins.pod_topology_spread.spreading import NODE_A, NODE_X, WEB, ZONE, node, web
 
+from steersman.api import HOSTNAME_LABEL
 from steersman.api.selectors import from_labels
 from steersman.framework.columns import Feasible
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
-from steersman.plugins.pod_topology_spread.constraints import HOSTNAME, SpreadConstraint
-from steersman.plugins.pod_topology_spread.row_scores import SoftConstraints, SpreadRowScores
-from steersman.plugins.pod_topology_spread.score_classes import ScoreClasses
+from steersman.scheduler.plugins.pod_topology_spread.constraints import SpreadConstraint
+from steersman.scheduler.plugins.pod_topology_spread.row_scores import SoftConstraints, SpreadRowScores
+from steersman.scheduler.plugins.pod_topology_spread.score_classes import ScoreClasses
 from steersman.testing import NodeBuilder, make_node
 
 RACK = "rack"
 NODES = tuple(f"node{n}" for n in range(12))
 PODS = tuple(f"pod{n}" for n in range(40))
 CONSTRAINTS = {
-    HOSTNAME: SpreadConstraint(3, HOSTNAME, from_labels(WEB)),
+    HOSTNAME_LABEL: SpreadConstraint(3, HOSTNAME_LABEL, from_labels(WEB)),
     ZONE: SpreadConstraint(5, ZONE, from_labels(WEB)),
     RACK: SpreadConstraint(1, RACK, from_labels({"app": "db"})),
 }
@@ -48,7 +49,9 @@ class Placements(RuleBasedStateMachine):
     """Pods are placed and removed; now and then a node changes."""
 
     @initialize(
-        keys=st.permutations([HOSTNAME, ZONE, RACK]).flatmap(lambda keys: st.sampled_from([keys[:1], keys[:2], keys])),
+        keys=st.permutations([HOSTNAME_LABEL, ZONE, RACK]).flatmap(
+            lambda keys: st.sampled_from([keys[:1], keys[:2], keys])
+        ),
         require_all_keys=st.booleans(),
     )
     def begin(self, keys: list[str], require_all_keys: bool) -> None:
@@ -111,9 +114,11 @@ TestPlacements.settings = search(50, stateful_step_count=40)
 @pytest.mark.parametrize(
     ("odd", "keys"),
     [
-        pytest.param(make_node("odd").label(ZONE, "zone1"), (HOSTNAME, ZONE), id="a node without host name"),
-        pytest.param(make_node("odd").label(HOSTNAME, "odd").label(ZONE, ""), (HOSTNAME, ZONE), id="an empty zone"),
-        pytest.param(node("odd", "zone1"), (HOSTNAME, HOSTNAME), id="two constraints on host names"),
+        pytest.param(make_node("odd").label(ZONE, "zone1"), (HOSTNAME_LABEL, ZONE), id="a node without host name"),
+        pytest.param(
+            make_node("odd").label(HOSTNAME_LABEL, "odd").label(ZONE, ""), (HOSTNAME_LABEL, ZONE), id="an empty zone"
+        ),
+        pytest.param(node("odd", "zone1"), (HOSTNAME_LABEL, HOSTNAME_LABEL), id="two constraints on host names"),
     ],
 )
 def test_there_are_no_classes_for_rows_that_differ_in_more_than_a_class_says(

@@ -15,8 +15,8 @@ from steersman.config import VolumeBindingArgs
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
-from steersman.plugins.volume_binding import STATE_KEY, CycleVolumes, PodVolumes, VolumeBinding
-from steersman.state.objects import ObjectStore
+from steersman.scheduler.plugins.volume_binding import VOLUMES_STATE_KEY, CycleVolumes, PodVolumes, VolumeBinding
+from steersman.scheduler.state.objects import ObjectStore
 from steersman.testing import Builder, NodeBuilder, PodBuilder
 
 T = TypeVar("T", api.PersistentVolume, api.PersistentVolumeClaim)
@@ -146,7 +146,7 @@ class Cycle:
         return asyncio.run(self._cluster.plugin.pre_bind(self.state, self.pod, node))
 
     def volumes(self, node: str) -> PodVolumes:
-        found = self.state.read(STATE_KEY, CycleVolumes)
+        found = self.state.read(VOLUMES_STATE_KEY, CycleVolumes)
         assert found is not None
         return found.by_node[node]
 

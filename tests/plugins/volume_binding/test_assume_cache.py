@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from steersman.api import PersistentVolume, PersistentVolumeClaim
-from steersman.plugins.volume_binding.assume_cache import AssumedVolumes, NotInStep
-from steersman.state.objects import ObjectStore
+from steersman.scheduler.plugins.volume_binding.assume_cache import AssumedVolumes, NotInStep
+from steersman.scheduler.state.objects import ObjectStore
 from steersman.testing import VolumeBuilder, make_claim, make_volume
 
 FAST = make_claim("data").storage_class("fast").obj()

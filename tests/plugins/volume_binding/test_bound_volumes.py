@@ -8,7 +8,7 @@ from tests.plugins.volume_binding.cluster import Cycle, VolumeCluster
 from steersman.api.csi_migration import MIGRATED_PLUGINS
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.status import Code, unresolvable
-from steersman.plugins.volume_binding import ERR_REASON_NODE_CONFLICT, ERR_REASON_PV_NOT_EXIST
+from steersman.scheduler.plugins.volume_binding import ERR_REASON_NODE_CONFLICT, ERR_REASON_PV_NOT_EXIST
 from steersman.testing import is_in, make_claim, make_csi_node, make_node, make_pod, make_volume, not_in
 
 NODES = [make_node("a").label("zone", "a"), make_node("b").label("zone", "b")]

@@ -8,7 +8,7 @@ from tests.plugins.volume_binding.cluster import VolumeCluster
 
 from steersman import api
 from steersman.framework.status import SKIP, Code, unresolvable
-from steersman.plugins.volume_binding import ERR_UNBOUND_IMMEDIATE_CLAIMS
+from steersman.scheduler.plugins.volume_binding import ERR_UNBOUND_IMMEDIATE_CLAIMS
 from steersman.testing import ClaimBuilder, make_claim, make_pod, make_storage_class, make_volume
 
 UNREADY = unresolvable(ERR_UNBOUND_IMMEDIATE_CLAIMS)

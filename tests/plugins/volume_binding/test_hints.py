@@ -8,7 +8,7 @@ import pytest
 from steersman import api
 from steersman.api.csi_migration import MIGRATED_PLUGINS
 from steersman.framework.events import QueueingHint
-from steersman.plugins.volume_binding import hints
+from steersman.scheduler.plugins.volume_binding import hints
 from steersman.testing import make_claim, make_csi_node, make_pod, make_storage_capacity, make_storage_class
 
 QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP

@@ -9,7 +9,11 @@ from tests.plugins.volume_binding.cluster import Cycle, VolumeCluster
 from steersman import api
 from steersman.api.persistent_volumes import NO_PROVISIONER
 from steersman.framework.status import Code, Status, unresolvable
-from steersman.plugins.volume_binding import ERR_REASON_BIND_CONFLICT, ERR_REASON_NODE_CONFLICT, ERR_REASON_PV_NOT_EXIST
+from steersman.scheduler.plugins.volume_binding import (
+    ERR_REASON_BIND_CONFLICT,
+    ERR_REASON_NODE_CONFLICT,
+    ERR_REASON_PV_NOT_EXIST,
+)
 from steersman.testing import (
     ClaimBuilder,
     VolumeBuilder,

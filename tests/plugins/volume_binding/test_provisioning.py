@@ -9,7 +9,7 @@ from tests.plugins.volume_binding.cluster import Cycle, VolumeCluster
 from steersman import api
 from steersman.api.persistent_volumes import NO_PROVISIONER
 from steersman.framework.status import Status, unresolvable
-from steersman.plugins.volume_binding import ERR_REASON_BIND_CONFLICT, ERR_REASON_NOT_ENOUGH_SPACE
+from steersman.scheduler.plugins.volume_binding import ERR_REASON_BIND_CONFLICT, ERR_REASON_NOT_ENOUGH_SPACE
 from steersman.testing import (
     ClaimBuilder,
     StorageCapacityBuilder,

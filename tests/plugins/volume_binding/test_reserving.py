@@ -8,7 +8,7 @@ from tests.plugins.volume_binding.cluster import Cycle, VolumeCluster
 from steersman.api.persistent_volumes import BOUND_BY_CONTROLLER, NO_PROVISIONER, SELECTED_NODE
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.status import SKIP, Code, unresolvable
-from steersman.plugins.volume_binding import ERR_REASON_BIND_CONFLICT
+from steersman.scheduler.plugins.volume_binding import ERR_REASON_BIND_CONFLICT
 from steersman.testing import make_claim, make_node, make_pod, make_storage_class, make_volume
 
 NODES = [make_node("a"), make_node("b")]

@@ -71,7 +71,7 @@ def test_volumes_to_be_made_are_measured_by_the_capacity_that_is_left() -> None:
     assert scores(cluster) == {"a": 50, "c": 25}
 
 
-def test_with_the_feature_every_pod_is_its_concern_and_scores_nothing_without_volumes() -> None:
+def test_with_the_feature_a_pod_without_volumes_scores_nothing_and_reserves_nothing() -> None:
     cluster = VolumeCluster(nodes=NODES, args=SHAPE, gates=GATES)
-    assert cluster.plugin.concerns(make_pod().info())
+    assert not cluster.plugin.concerns(make_pod().info())
     assert cluster.plugin.score(CycleState(), make_pod().info(), NODES[0].info()) == 0

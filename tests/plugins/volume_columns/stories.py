@@ -14,7 +14,7 @@ from steersman import api
 from steersman.api.csi_migration import MIGRATED_PLUGINS
 from steersman.api.persistent_volumes import NO_PROVISIONER, SELECTED_NODE
 from steersman.framework.cycle_state import CycleState
-from steersman.plugins.volume_binding import VolumeBinding
+from steersman.scheduler.plugins.volume_binding import VolumeBinding
 from steersman.testing import (
     ClaimBuilder,
     PodBuilder,

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 from tests.plugins.volume_columns.stories import EVENTS, Event, begun, pods
 

@@ -9,7 +9,7 @@ from tests.plugins.handles import FakeHandle
 from steersman import api
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.status import SKIP, Status, unschedulable
-from steersman.plugins.volume_restrictions import ERR_REASON_DISK_CONFLICT, VolumeRestrictions
+from steersman.scheduler.plugins.volume_restrictions import ERR_REASON_DISK_CONFLICT, VolumeRestrictions
 from steersman.testing import PodBuilder, make_node, make_pod
 
 CONFLICT = unschedulable(ERR_REASON_DISK_CONFLICT)

@@ -11,7 +11,7 @@ from steersman import api
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.status import SKIP, unresolvable, unschedulable
-from steersman.plugins.volume_restrictions import ERR_REASON_READ_WRITE_ONCE_POD_CONFLICT, VolumeRestrictions
+from steersman.scheduler.plugins.volume_restrictions import ERR_REASON_READ_WRITE_ONCE_POD_CONFLICT, VolumeRestrictions
 from steersman.testing import make_claim, make_node, make_pod
 
 CONFLICT = unschedulable(ERR_REASON_READ_WRITE_ONCE_POD_CONFLICT)

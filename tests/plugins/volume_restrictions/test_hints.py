@@ -8,7 +8,7 @@ from tests.plugins.handles import FakeHandle
 
 from steersman import api
 from steersman.framework.events import QueueingHint
-from steersman.plugins.volume_restrictions import VolumeRestrictions
+from steersman.scheduler.plugins.volume_restrictions import VolumeRestrictions
 from steersman.testing import make_claim, make_pod
 
 QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP

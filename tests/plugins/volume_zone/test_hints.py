@@ -6,7 +6,7 @@ from __future__ import annotations
 from tests.plugins.handles import FakeHandle
 
 from steersman.framework.events import QueueingHint
-from steersman.plugins.volume_zone import VolumeZone
+from steersman.scheduler.plugins.volume_zone import VolumeZone
 from steersman.testing import make_claim, make_pod, make_storage_class, make_volume
 
 QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP

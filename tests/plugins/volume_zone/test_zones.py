@@ -9,7 +9,7 @@ from tests.plugins.handles import FakeHandle
 from steersman import api
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.status import SKIP, Status, unresolvable
-from steersman.plugins.volume_zone import (
+from steersman.scheduler.plugins.volume_zone import (
     ERR_CLAIM_WITHOUT_NAME,
     ERR_NEITHER_VOLUME_NOR_CLASS,
     ERR_REASON_CONFLICT,

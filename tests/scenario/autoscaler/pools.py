@@ -8,10 +8,10 @@ from typing import Any
 from tests.scenario.scenarios import Document, a_scenario
 
 from steersman import api
-from steersman.scenario import Milestone, ScenarioResult, load_scenario
-from steersman.scenario.execution import Execution
-from steersman.sim import Simulation
-from steersman.sim.node_costs import pool_of
+from steersman.simulation import Simulation
+from steersman.simulation.pools.node_costs import pool_of
+from steersman.simulation.scenario import Milestone, ScenarioResult, load_scenario
+from steersman.simulation.scenario.execution import Execution
 
 
 def a_pool(name: str = "general", cpu: str = "4", price: float = 0.2, **parts: Any) -> Document:

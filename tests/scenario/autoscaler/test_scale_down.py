@@ -6,14 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.equivalence.examples import examples
 from tests.scenario.autoscaler.pools import Watched, a_pool, actions, autoscaled
 from tests.scenario.scenarios import a_deployment, a_pod
 
 from steersman import api
-from steersman.scenario import ScenarioResult, run_scenario
+from steersman.simulation.scenario import ScenarioResult, run_scenario
 
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 

@@ -10,8 +10,8 @@ from tests.scenario.autoscaler.pools import a_pool, actions, autoscaled
 from tests.scenario.scenarios import a_deployment, a_pod, pod_spec
 
 from steersman import api
-from steersman.scenario import run_scenario
-from steersman.sim.node_costs import pool_of
+from steersman.simulation.pools.node_costs import pool_of
+from steersman.simulation.scenario import run_scenario
 
 
 def applied(*objects: dict[str, Any]) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@
  * a few copies of rectangles however many nodes there are; a change of a node writes one pixel. Names, bars and pods are drawn
  * for the nodes in view, once these are large enough to read.
  */
+import { grouped } from "../formats";
 import type { NodeTable } from "../state/node_table";
 import type { Palette } from "./colours";
 import type { Block, Layout } from "./layout";
@@ -13,7 +14,7 @@ import type { Size, Viewport } from "./viewport";
 
 const GRID_FROM = 5;
 const MARKS_FROM = 7;
-const BARS_FROM = 44;
+export const BARS_FROM = 44;
 export const PODS_FROM = 84;
 
 export interface Scene {
@@ -98,7 +99,7 @@ export class Painter {
     if (end + 40 > width) return;
     pen.font = `${size}px system-ui, sans-serif`;
     pen.fillStyle = this.scene.palette.quiet;
-    pen.fillText(String(block.members.length), left + end + size * 0.6, y - Math.max(3, size * 0.35));
+    pen.fillText(grouped(block.members.length), left + end + size * 0.6, y - Math.max(3, size * 0.35));
   }
 
   /** Lines between the cells, in the colour of the paper. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What the colour of a node says: a shade per row, and the legend that explains it. */
-import type { Matrix, RoomReport, Taint } from "../api/types";
-import { grouped, trimmed } from "../formats";
+import type { ComparedDecision, Matrix, RoomReport, Taint } from "../api/types";
+import { count, grouped, trimmed } from "../formats";
 import type { NodeTable } from "../state/node_table";
 import { type Palette, STEPS, stepOf } from "./colours";
 
@@ -79,7 +79,7 @@ export function pluginShades(matrix: Matrix, plugin: string, palette: Palette): 
     filter.verdict.forEach((code, index) => {
       const row = matrix.row[index] ?? -1;
       const verdict = matrix.verdicts[code];
-      if (verdict && !rejected.has(row)) rejected.set(row, `${verdict.plugin}: ${verdict.reasons.join(", ")}`);
+      if (verdict && !rejected.has(row)) rejected.set(row, `${verdict.plugin}: ${(verdict.reasons ?? []).join(", ")}`);
     });
   }
   const scores = scoresByRow(matrix, plugin);
@@ -99,6 +99,25 @@ export function pluginShades(matrix: Matrix, plugin: string, palette: Palette): 
     ],
     ...(values.length ? { scale: { low: trimmed(least), high: trimmed(most) } } : {}),
   };
+}
+
+/** How many of the pods that were decided twice each node has, on one side; the scale is the same for both sides. */
+export function placementShades(nodes: NodeTable, decisions: readonly ComparedDecision[], side: "a" | "b", palette: Palette): Shades {
+  const both = { a: podsByNode(decisions, "a"), b: podsByNode(decisions, "b") };
+  const most = Math.max(1, ...both.a.values(), ...both.b.values());
+  const of = (row: number): number => both[side].get(nodes.names[row] ?? "") ?? 0;
+  return {
+    colour: (row) => (of(row) ? (palette.scale[stepOf(0.08 + (0.91 * of(row)) / most)] ?? palette.none) : palette.none),
+    text: (row) => `${count(of(row), "pod")} here, ${grouped(both[side === "a" ? "b" : "a"].get(nodes.names[row] ?? "") ?? 0)} ${side === "a" ? "as edited" : "as decided"}`,
+    legend: [{ colour: palette.none, text: "none of these pods" }],
+    ...(most > 1 ? { scale: { low: "1", high: count(most, "pod") } } : {}),
+  };
+}
+
+function podsByNode(decisions: readonly ComparedDecision[], side: "a" | "b"): Map<string, number> {
+  const found = new Map<string, number>();
+  for (const decision of decisions) if (decision[side]) found.set(decision[side], (found.get(decision[side]) ?? 0) + 1);
+  return found;
 }
 
 function scoresByRow(matrix: Matrix, plugin: string): Map<number, number> {

@@ -16,12 +16,17 @@ export interface Size {
 const LARGEST = 260;
 const MARGIN = 14;
 
-/** The whole world, centred. */
-export function fit(world: Size, canvas: Size): Viewport {
+/** Cells above the first row that hold a heading, and the pixels that it needs. */
+const HEADING = 2.25;
+const HEADING_PIXELS = 20;
+
+/** The whole world, centred, in cells of at most `largest` pixels; the part of the room for headings that large cells leave empty does not count. */
+export function fit(world: Size, canvas: Size, largest = 64): Viewport {
   const across = (canvas.width - 2 * MARGIN) / world.width;
   const down = (canvas.height - 2 * MARGIN) / world.height;
-  const scale = Math.max(1, Math.min(across, down, 64));
-  return { scale, x: (world.width - canvas.width / scale) / 2, y: Math.min(-MARGIN / scale, (world.height - canvas.height / scale) / 2) };
+  const scale = Math.max(1, Math.min(across, down, largest));
+  const empty = Math.max(0, HEADING - HEADING_PIXELS / scale);
+  return { scale, x: (world.width - canvas.width / scale) / 2, y: Math.min(empty - MARGIN / scale, (world.height + empty - canvas.height / scale) / 2) };
 }
 
 /** Zooms by a factor around a point of the canvas, which stays where it is. */

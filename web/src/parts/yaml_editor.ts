@@ -65,7 +65,7 @@ export class YamlEditor {
       .filter((problem) => problem.line !== undefined && problem.line <= doc.lines)
       .map((problem) => {
         const line = doc.line(problem.line ?? 1);
-        return { from: Math.min(line.to, line.from + (problem.column ?? 1) - 1), to: line.to, severity: "error" as const, message: problem.message };
+        return { from: line.from, to: line.to, severity: "error" as const, message: problem.message };
       });
     this.view.dispatch(setDiagnostics(this.view.state, diagnostics));
   }

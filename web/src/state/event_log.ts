@@ -5,6 +5,14 @@ import type { EventRow } from "../api/types";
 export const KUBELET = "kubelet";
 const KEPT = 200;
 
+/** Equal events: the same message, about one object or about several. */
+export interface EventGroup extends EventRow {
+  /** What the events are about, the latest first. */
+  readonly objects: readonly string[];
+  /** How often it happened in all. */
+  readonly times: number;
+}
+
 /** Events, newest first, after others have come, oldest first. */
 export function withNews(known: readonly EventRow[], news: readonly EventRow[]): EventRow[] {
   let [kubelets, others] = [0, 0];
@@ -20,4 +28,21 @@ export function eventsOf(events: readonly EventRow[], component: string): readon
 /** Who has reported something, by name. */
 export function components(events: readonly EventRow[]): string[] {
   return [...new Set(events.map((event) => event.component).filter(Boolean))].sort();
+}
+
+/** Equal events together, each group at the place of its latest event. An event that has a count tells how often it has happened. */
+export function groupEvents(events: readonly EventRow[]): EventGroup[] {
+  const groups = new Map<string, { latest: EventRow; times: Map<string, { rows: number; counted: number }> }>();
+  for (const event of events) {
+    const key = JSON.stringify([event.type, event.reason, event.message, event.component, event.about.split(" ")[0]]);
+    const group = groups.get(key) ?? { latest: event, times: new Map() };
+    groups.set(key, group);
+    const times = group.times.get(event.about) ?? { rows: 0, counted: 0 };
+    group.times.set(event.about, { rows: times.rows + 1, counted: Math.max(times.counted, event.count ?? 1) });
+  }
+  return [...groups.values()].map(({ latest, times }) => ({
+    ...latest,
+    objects: [...times.keys()],
+    times: [...times.values()].reduce((sum, { rows, counted }) => sum + Math.max(rows, counted), 0),
+  }));
 }

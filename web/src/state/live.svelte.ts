@@ -6,7 +6,7 @@
 import { EventStreamParser } from "../api/event_stream";
 import type { Host } from "../api/host";
 import { nextTask } from "../slices";
-import type { ClockState, ClusterDiff, ClusterSnapshot, EventRow, Lanes, PodMove, Rates, Totals } from "../api/types";
+import type { ClockState, ClusterDiff, ClusterSnapshot, EventRow, Lanes, PodMove, Totals } from "../api/types";
 import { withNews } from "./event_log";
 import { NodeTable } from "./node_table";
 import { RateSeries } from "./rate_series";
@@ -21,7 +21,6 @@ export class LiveCluster {
   nodes = $state.raw<NodeTable | null>(null);
   totals = $state.raw<Totals | null>(null);
   lanes = $state.raw<Lanes | null>(null);
-  rates = $state.raw<Rates | null>(null);
   events = $state.raw<readonly EventRow[]>([]);
   clock = $state.raw<ClockState | null>(null);
   /** The time of the last change that was heard of. */
@@ -41,8 +40,12 @@ export class LiveCluster {
   /** What time it is in the cluster, to a second. */
   get time(): number {
     void this.ticks;
-    const pace = this.connection !== "live" || this.clock?.paused ? 0 : paceOf(this.clock?.speed ?? "real");
-    return this.now + (pace * (performance.now() - this.heardAt)) / 1000;
+    return this.now + ((this.connection === "live" && !this.clock?.paused ? this.pace : 0) * (performance.now() - this.heardAt)) / 1000;
+  }
+
+  /** How many seconds pass there in one of ours, unless it is paused; 0 where nobody can know. */
+  get pace(): number {
+    return paceOf(this.clock?.speed ?? "real");
   }
 
   /** Lets whoever shows the time look at it again. */
@@ -123,7 +126,8 @@ export class LiveCluster {
     this.lanes = snapshot.lanes;
     this.events = snapshot.events;
     this.clock = snapshot.clock ?? null;
-    this.rate(snapshot.rates);
+    this.series.clear();
+    this.series.put(snapshot.ratePoints);
     this.shape += 1;
     this.revision += 1;
     return true;
@@ -140,16 +144,11 @@ export class LiveCluster {
     if (diff.lanes) this.lanes = diff.lanes;
     if (diff.clock) this.clock = diff.clock;
     if (diff.events?.length) this.events = withNews(this.events, diff.events);
-    if (diff.rates) this.rate(diff.rates);
+    if (diff.ratePoints) this.series.put(diff.ratePoints);
     this.revision += 1;
     if (reshaped || diff.resources?.length) this.shape += 1;
     if (dirty.length) for (const listener of this.rowListeners) listener(dirty);
     if (diff.moves?.length) for (const listener of this.moveListeners) listener(diff.moves);
-  }
-
-  private rate(rates: Rates): void {
-    this.rates = rates;
-    this.series.add(this.now, rates);
   }
 }
 

@@ -8,6 +8,8 @@ export interface Wanted {
   readonly query?: Parameters;
   /** The media type, of lists in short say. */
   readonly accept?: string;
+  /** The last answer stays until the next one is there, while a reader types say. */
+  readonly keep?: boolean;
 }
 
 export class Loaded<T> {
@@ -36,7 +38,7 @@ export class Loaded<T> {
       if (everySeconds && at === null) void session.cluster.revision;
       if (key !== this.asked) {
         this.asked = key;
-        this.value = null;
+        if (!wish.keep) this.value = null;
         void this.ask(wish, at);
       } else if (everySeconds) {
         this.later(wish, at, everySeconds);

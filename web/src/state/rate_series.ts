@@ -1,38 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Pods per second and latencies over the last minutes, as columns that a chart takes as they are. */
-import type { Rates } from "../api/types";
+/**
+ * Decisions by second of the cluster's clock, as the server counts them whether or not a page is open. A chart gets steps: what
+ * happened in a second is drawn over that second, and nothing is drawn as nothing.
+ */
+import type { RatePoints } from "../api/types";
 
 const KEPT = 600;
+/** The end of a second that belongs to it still. */
+const END = 0.98;
+
+export interface RateChart {
+  readonly at: number[];
+  readonly scheduled: number[];
+  readonly unschedulable: number[];
+  readonly p50: (number | null)[];
+  readonly p99: (number | null)[];
+}
+
+interface Second {
+  readonly at: number;
+  readonly scheduled: number;
+  readonly unschedulable: number;
+  readonly p50: number | null;
+  readonly p99: number | null;
+}
 
 export class RateSeries {
-  readonly at: number[] = [];
-  readonly scheduled: number[] = [];
-  readonly unschedulable: number[] = [];
-  readonly p50: (number | null)[] = [];
-  readonly p99: (number | null)[] = [];
+  private seconds: Second[] = [];
 
-  /** Adds a point. A clock that went back, after a reset say, begins anew; one that stands still replaces the last point. */
-  add(now: number, rates: Rates): void {
-    const last = this.at.at(-1);
-    if (last !== undefined && now < last) this.clear();
-    if (last === now) for (const column of this.columns()) column.pop();
-    this.at.push(now);
-    this.scheduled.push(rates.scheduled);
-    this.unschedulable.push(rates.unschedulable);
-    this.p50.push(milliseconds(rates.latencyP50));
-    this.p99.push(milliseconds(rates.latencyP99));
-    if (this.at.length > KEPT) for (const column of this.columns()) column.shift();
+  /** The first second that is known, or null. */
+  get begin(): number | null {
+    return this.seconds[0]?.at ?? null;
   }
 
-  private clear(): void {
-    for (const column of this.columns()) column.length = 0;
+  clear(): void {
+    this.seconds = [];
   }
 
-  private columns(): (number | null)[][] {
-    return [this.at, this.scheduled, this.unschedulable, this.p50, this.p99];
+  /** Takes seconds as they are now; those that are known already are replaced. A clock that went back begins anew. */
+  put(points: RatePoints): void {
+    const first = points.at[0];
+    if (first === undefined) return;
+    if (first < (this.begin ?? first)) this.clear();
+    const news = points.at.map((at, index) => ({
+      at,
+      scheduled: points.scheduled[index] ?? 0,
+      unschedulable: points.unschedulable[index] ?? 0,
+      p50: milliseconds(points.latencyP50[index]),
+      p99: milliseconds(points.latencyP99[index]),
+    }));
+    this.seconds = [...this.seconds.filter(({ at }) => at < first), ...news].slice(-KEPT);
+  }
+
+  /** Decisions per second in this second of the clock and the one before. */
+  rate(now: number): { scheduled: number; unschedulable: number } {
+    const first = Math.floor(now) - 1;
+    const recent = this.seconds.filter(({ at }) => at >= first && at <= now);
+    const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / (now - first);
+    return { scheduled: mean(recent.map((one) => one.scheduled)), unschedulable: mean(recent.map((one) => one.unschedulable)) };
+  }
+
+  /** Columns for a chart that ends now. */
+  chart(now: number): RateChart {
+    const chart: RateChart = { at: [], scheduled: [], unschedulable: [], p50: [], p99: [] };
+    const add = (at: number, { scheduled, unschedulable, p50, p99 }: Omit<Second, "at">): void => {
+      chart.at.push(at);
+      chart.scheduled.push(scheduled);
+      chart.unschedulable.push(unschedulable);
+      chart.p50.push(p50);
+      chart.p99.push(p99);
+    };
+    this.seconds.forEach((second, index) => {
+      if (this.seconds[index - 1]?.at !== second.at - 1) add(second.at - (1 - END), NOTHING);
+      add(second.at, second);
+      add(Math.max(second.at + 0.01, Math.min(second.at + END, now)), second);
+      if (second.at + 1 <= now && this.seconds[index + 1]?.at !== second.at + 1) add(second.at + 1, NOTHING);
+    });
+    if (now > (chart.at.at(-1) ?? -Infinity)) add(now, NOTHING);
+    return chart;
   }
 }
 
-function milliseconds(seconds: number | null): number | null {
-  return seconds === null ? null : seconds * 1000;
+const NOTHING: Omit<Second, "at"> = { scheduled: 0, unschedulable: 0, p50: null, p99: null };
+
+function milliseconds(seconds: number | null | undefined): number | null {
+  return seconds === null || seconds === undefined ? null : seconds * 1000;
 }

@@ -29,6 +29,11 @@ class Session {
   host = $state.raw<Host | null>(null);
   private following = new AbortController();
 
+  /** The time that relative times refer to: of an answer that was made `since` then, it goes on while the present is shown. */
+  now(since: number): number {
+    return this.at === null ? Math.max(since, this.cluster.time) : since;
+  }
+
   can(capability: Capability): boolean {
     return this.info?.capabilities.includes(capability) ?? false;
   }

@@ -1,38 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Validation of built-in kinds, as kube-apiserver's `pkg/apis/*/validation` does it, on JSON documents.
+"""Validation of JSON documents of built-in kinds (upstream: `pkg/apis/*/validation`).
 
-The sandbox's API server and every reader of files (`simulate`, `plan`, `sandbox -f`) use these rules. Input: a document whose
-types are right (`api.field_check`, `apiserver.strict_decoding`) and whose defaults are filled in. Output: field errors with
-upstream's path, reason and message, in upstream's order.
+The sandbox's API server and all commands that read files (`simulate`, `plan`, `sandbox -f`) use it.
+Input: a document with valid types (`api.object_check`, `api.strict_decoding`) and with defaults.
+Output: field errors with upstream's path, reason and message, in upstream's order.
 
-Read `field_errors` (the result), `kind_rules` (how a kind declares its rules), `checks` (checks of a single field), then any
-module of kinds: each ends with a table `RULES`.
+Read `field_errors` (the result), `kind_rules` (rules of a kind), `checks` (checks of one field),
+then any module of kinds: each ends with a table `RULES`. `well_typed` drops values of a wrong type.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from collections.abc import Mapping
-from typing import Final
+from steersman.api.validation.well_typed import well_typed as well_typed
+from steersman.base import lazy_exports
 
-from steersman.api.json_values import Document, group_kind
-from steersman.api.validation import built_in
-from steersman.api.validation.field_errors import FieldError
-from steersman.api.validation.kind_rules import KindRules
-
-__all__ = ["RULES", "FieldError", "validate", "validate_update"]
-
-RULES: Final[Mapping[tuple[str, str], KindRules]] = {**built_in.RULES}
-"""The rules of every built-in kind that has any, by group and kind."""
-_NO_RULES: Final = KindRules()
-
-
-def validate(document: Document) -> list[FieldError]:
-    """Return the errors of an object without its metadata, as on creation."""
-    rules = RULES.get(group_kind(document), _NO_RULES)
-    return list(rules.validate(document)) if rules.validate else []
-
-
-def validate_update(document: Document, old: Document) -> list[FieldError]:
-    """Return the errors of replacing `old` by `document`: those of the new object and of the change."""
-    rules = RULES.get(group_kind(document), _NO_RULES)
-    return validate(document) + (list(rules.validate_update(document, old)) if rules.validate_update else [])
+__all__: list[str]
+if TYPE_CHECKING:
+    from steersman.api.validation.checks import (
+        Check as Check,
+        dns1035_label as dns1035_label,
+        dns1123_label as dns1123_label,
+        dns1123_subdomain as dns1123_subdomain,
+        immutable as immutable,
+        label_value as label_value,
+        one_of as one_of,
+        optional as optional,
+        qualified_name as qualified_name,
+        required as required,
+    )
+    from steersman.api.validation.field_errors import FieldError as FieldError, go_struct as go_struct, shown as shown
+    from steersman.api.validation.metadata import validate_metadata as validate_metadata
+    from steersman.api.validation.object_rules import (
+        MODULES as MODULES,
+        RULES as RULES,
+        validate as validate,
+        validate_update as validate_update,
+    )
+    from steersman.api.validation.warnings import find_warnings as find_warnings
+else:
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {
+            "checks": (
+                "Check dns1035_label dns1123_label dns1123_subdomain immutable label_value "
+                "one_of optional qualified_name required"
+            ),
+            "field_errors": "FieldError go_struct shown",
+            "metadata": "validate_metadata",
+            "object_rules": "MODULES RULES validate validate_update",
+            "warnings": "find_warnings",
+            "well_typed": "well_typed",
+        },
+    )

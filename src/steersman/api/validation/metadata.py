@@ -1,90 +1,200 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metadata of objects by the rules of a kube-apiserver: names, labels, and what an update may not change."""
+"""Validation of object metadata: names, labels, finalizers and immutable fields.
+
+Upstream validates metadata up to four times: for all objects (`registry/rest`) and by kind, on
+updates by the rules for new and for changed objects. The causes in a Status repeat each error.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from steersman.api import label_syntax
-from steersman.api.json_values import Document, group_kind
+from steersman.api.json_values import Document, elements, group_kind, is_same
+from steersman.api.validation.checks import (
+    IMMUTABLE,
+    Format,
+    annotation_map,
+    dns1123_label,
+    dns1123_subdomain,
+    labels,
+    path_segment_name,
+)
 from steersman.api.validation.field_errors import FieldError
 
-_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LABEL_NAMES: Final = frozenset({("", "Namespace"), ("", "Service")})
-"""Kinds whose names are DNS labels; most are subdomains."""
-_PATH_NAMES: Final = frozenset(
-    {
-        ("rbac.authorization.k8s.io", "Role"),
-        ("rbac.authorization.k8s.io", "ClusterRole"),
-        ("rbac.authorization.k8s.io", "RoleBinding"),
-        ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
-        ("", "Event"),
-        ("events.k8s.io", "Event"),
-        ("apiregistration.k8s.io", "APIService"),
-        ("networking.k8s.io", "IPAddress"),
-    }
-)
-"""Kinds whose names only have to be valid path segments."""
-SUBDOMAIN_RULE: Final = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
-    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
-LABEL_RULE: Final = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
-    "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-)
-_LONGEST_SUBDOMAIN: Final = 253
-_LONGEST_LABEL: Final = 63
-_MOST_ANNOTATION_BYTES: Final = 256 * 1024
+
+class MetadataRules(msgspec.Struct, frozen=True):
+    """Rules by which upstream's functions of a kind validate its metadata."""
+
+    name_format: Format = dns1123_subdomain
+    #: Whether `generateName` must have the format, too.
+    checks_prefix: bool = True
+    #: Whether finalizers must have a domain unless they are Kubernetes' own.
+    checks_finalizers: bool = True
+    #: How many times an update is validated by the rules for new objects.
+    full_checks_on_update: int = 0
+    #: Whether the kind's functions repeat the checks of changed metadata.
+    checks_change: bool = True
+
+
+_DEFAULT: Final = MetadataRules()
+_REVALIDATED: Final = MetadataRules(full_checks_on_update=1)
+_REVALIDATED_ONLY: Final = MetadataRules(full_checks_on_update=1, checks_change=False)
+_ANY_FINALIZER: Final = MetadataRules(checks_finalizers=False)
+_UNCHECKED: Final = MetadataRules(path_segment_name, checks_finalizers=False, checks_change=False)
+_NAME_OF_ROLE: Final = MetadataRules(path_segment_name, full_checks_on_update=1)
+_RBAC: Final = "rbac.authorization.k8s.io"
+_DRA: Final = "resource.k8s.io"
+
+_BY_KIND: Final[Mapping[tuple[str, str], MetadataRules]] = {
+    **{
+        ("", kind): _REVALIDATED
+        for kind in ("ConfigMap", "Endpoints", "Node", "PersistentVolumeClaim", "Pod", "Secret", "ServiceAccount")
+    },
+    ("", "Event"): _UNCHECKED,
+    ("", "LimitRange"): _REVALIDATED_ONLY,
+    ("", "Namespace"): MetadataRules(dns1123_label, full_checks_on_update=1),
+    ("", "PersistentVolume"): MetadataRules(full_checks_on_update=2, checks_change=False),
+    ("", "ReplicationController"): MetadataRules(checks_prefix=False),
+    ("", "Service"): MetadataRules(dns1123_label),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _ANY_FINALIZER,
+    ("apiregistration.k8s.io", "APIService"): MetadataRules(path_segment_name, checks_finalizers=False),
+    ("apps", "StatefulSet"): MetadataRules(dns1123_label),
+    ("batch", "Job"): _REVALIDATED,
+    ("coordination.k8s.io", "Lease"): _ANY_FINALIZER,
+    ("discovery.k8s.io", "EndpointSlice"): _REVALIDATED_ONLY,
+    ("networking.k8s.io", "IPAddress"): MetadataRules(path_segment_name),
+    ("networking.k8s.io", "Ingress"): _REVALIDATED,
+    ("node.k8s.io", "RuntimeClass"): MetadataRules(checks_finalizers=False, full_checks_on_update=1),
+    ("policy", "PodDisruptionBudget"): _UNCHECKED,
+    **{(_RBAC, kind): _NAME_OF_ROLE for kind in ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding")},
+    (_DRA, "DeviceClass"): MetadataRules(checks_prefix=False, full_checks_on_update=1),
+    (_DRA, "ResourceClaim"): _REVALIDATED,
+    (_DRA, "ResourceClaimTemplate"): _REVALIDATED,
+    ("storage.k8s.io", "CSINode"): _REVALIDATED_ONLY,
+    ("storage.k8s.io", "StorageClass"): _REVALIDATED,
+}
+_STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 
 
 def validate_metadata(document: Document, old: Document | None) -> Iterator[FieldError]:
-    """Yield the errors in the metadata of an object that is created, or that replaces `old`."""
-    metadata = document["metadata"]
+    """Yield the errors in the metadata of a new object or of one that replaces `old`."""
+    metadata, group = document["metadata"], group_kind(document)[0]
+    custom = "." in group and not group.endswith(".k8s.io")
+    rules = _ANY_FINALIZER if custom else _BY_KIND.get(group_kind(document), _DEFAULT)
     if old is None:
-        yield from _validate_name(document, str(metadata.get("name") or ""))
-    elif (uid := old["metadata"].get("uid")) != metadata.get("uid") and metadata.get("uid"):
-        yield FieldError.invalid("metadata.uid", metadata["uid"], f"field is immutable (is {uid})")
-    yield from label_problems(metadata.get("labels"), "metadata.labels")
-    yield from _annotation_problems(metadata.get("annotations"))
+        yield from _errors(metadata, rules)
+        return
+    yield from _errors(metadata, _UNCHECKED)
+    yield from _change_errors(metadata, old["metadata"])
+    for _ in range(rules.full_checks_on_update):
+        yield from _errors(metadata, rules)
+    if rules.checks_change:
+        yield from _change_errors(metadata, old["metadata"])
+        yield from _finalizer_domains(metadata, rules)
 
 
-def _validate_name(document: Document, name: str) -> Iterator[FieldError]:
-    identity = group_kind(document)
-    if identity not in _PATH_NAMES:
-        yield from name_problems(name, "metadata.name", is_label=identity in _LABEL_NAMES)
-    elif name in (".", "..") or "/" in name or "%" in name:
-        yield FieldError.invalid("metadata.name", name, "may not be '.' or '..' and may not contain '/' or '%'")
+def _errors(metadata: Document, rules: MetadataRules) -> Iterator[FieldError]:
+    prefix, name = metadata.get("generateName") or "", metadata.get("name") or ""
+    prefix_format = rules.name_format if rules.checks_prefix else path_segment_name
+    if prefix:
+        sample = f"{prefix[:-2]}a" if prefix.endswith("-") and len(prefix) > 1 else prefix
+        for complaint in prefix_format(prefix if prefix_format is path_segment_name else sample):
+            yield FieldError.invalid("metadata.generateName", prefix, complaint)
+    if not name:
+        yield FieldError.required("metadata.name", "name or generateName is required")
+    for complaint in rules.name_format(name) if name else ():
+        yield FieldError.invalid("metadata.name", name, complaint)
+    yield from _label_errors(metadata)
+    names = elements(metadata, "finalizers")
+    for finalizer in names:
+        yield from _qualified("metadata.finalizers", finalizer)
+    if {"orphan", "foregroundDeletion"} <= {*names}:
+        detail = "finalizer orphan and foregroundDeletion cannot be both set"
+        yield FieldError.invalid("metadata.finalizers", names, detail)
+    yield from _finalizer_domains(metadata, rules)
 
 
-def name_problems(name: str, field: str, *, is_label: bool) -> Iterator[FieldError]:
-    """The problems of a name that has to be a DNS label or subdomain."""
-    pattern, longest, rule = _SUBDOMAIN, _LONGEST_SUBDOMAIN, SUBDOMAIN_RULE
-    if is_label:
-        pattern, longest, rule = _LABEL, _LONGEST_LABEL, LABEL_RULE
-    if len(name) > longest:
-        yield FieldError.invalid(field, name, f"must be no more than {longest} bytes")
-    if not pattern.fullmatch(name):
-        yield FieldError.invalid(field, name, rule)
+def _label_errors(metadata: Document) -> Iterator[FieldError]:
+    yield from labels("metadata.labels", metadata.get("labels"))
+    yield from annotation_map("metadata.annotations", metadata.get("annotations"))
+    yield from _owner_errors("metadata.ownerReferences", elements(metadata, "ownerReferences"))
 
 
-def label_problems(labels: Any, field: str) -> Iterator[FieldError]:
-    for key, value in labels.items() if isinstance(labels, dict) else ():
-        for error in label_syntax.key_errors(key):
-            yield FieldError.invalid(field, key, error)
-        for error in label_syntax.value_errors(str(value)):
-            yield FieldError.invalid(field, value, error)
+def _owner_errors(path: str, owners: list[Any]) -> Iterator[FieldError]:
+    controller = ""
+    for owner in owners:
+        version = owner.get("apiVersion") or ""
+        if not version.rpartition("/")[2] or version.count("/") > 1:
+            yield FieldError.invalid(f"{path}.apiVersion", version, "version must not be empty")
+        for name in ("kind", "name", "uid"):
+            if not owner.get(name):
+                yield FieldError.invalid(f"{path}.{name}", "", "must not be empty")
+        if (owner.get("apiVersion"), owner.get("kind")) == ("v1", "Event"):
+            yield FieldError.invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner")
+        if owner.get("controller"):
+            current = f"{owner.get('kind')}/{owner.get('name')}"
+            if controller:
+                found = f'Found "true" in references for {controller} and {current}'
+                detail = f"Only one reference can have Controller set to true. {found}"
+                yield FieldError.invalid(path, owners, detail)
+            controller = controller or current
 
 
-def _annotation_problems(annotations: Any) -> Iterator[FieldError]:
-    size = 0
-    for key, value in annotations.items() if isinstance(annotations, dict) else ():
-        size += len(str(key).encode()) + len(str(value or "").encode())
-        for error in label_syntax.key_errors(str(key).lower()):
-            yield FieldError.invalid("metadata.annotations", key, error)
-    if size > _MOST_ANNOTATION_BYTES:
-        yield FieldError.too_long("metadata.annotations", _MOST_ANNOTATION_BYTES)
+def _change_errors(new: Document, old: Document) -> Iterator[FieldError]:
+    added = sorted({*elements(new, "finalizers")} - {*elements(old, "finalizers")})
+    if old.get("deletionTimestamp") and added:
+        quoted = ", ".join(f'"{name}"' for name in added)
+        detail = (
+            f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{quoted}}}"
+        )
+        yield FieldError.forbidden("metadata.finalizers", detail)
+    for name in ("uid", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        if not is_same(new.get(name), old.get(name)):
+            yield FieldError.invalid(f"metadata.{name}", new.get(name), IMMUTABLE)
+    yield from _label_errors(new)
+
+
+def _qualified(path: str, name: str) -> Iterator[FieldError]:
+    yield from (FieldError.invalid(path, name, complaint) for complaint in label_syntax.key_errors(name))
+
+
+def _finalizer_domains(metadata: Document, rules: MetadataRules) -> Iterator[FieldError]:
+    for index, name in enumerate(elements(metadata, "finalizers") if rules.checks_finalizers else ()):
+        yield from _standard_finalizer(f"metadata.finalizers[{index}]", name)
+
+
+def _standard_finalizer(path: str, name: str) -> Iterator[FieldError]:
+    if "/" not in name and name not in _STANDARD_FINALIZERS:
+        detail = "name is neither a standard finalizer name nor is it fully qualified"
+        yield FieldError.invalid(path, name, detail)
+
+
+def finalizer_name(path: str, name: str) -> Iterator[FieldError]:
+    """Yield the errors of a finalizer in a spec."""
+    yield from _qualified(path, name)
+    yield from _standard_finalizer(path, name)
+
+
+def template_metadata(path: str, metadata: Document) -> Iterator[FieldError]:
+    """Yield the errors of the labels and annotations of a claim template."""
+    yield from annotation_map(f"{path}.annotations", metadata.get("annotations"))
+    yield from labels(f"{path}.labels", metadata.get("labels"))
+    for name, value in metadata.items():
+        if name not in ("labels", "annotations") and (value or name == "deletionGracePeriodSeconds"):
+            yield FieldError.forbidden(f"{path}.{'uID' if name == 'uid' else name}", "cannot be set")
+
+
+def finalizer_warnings(document: Document, old: Document | None) -> Iterator[str]:
+    """Yield the warnings about finalizers added to a custom resource."""
+    before = elements((old or {}).get("metadata") or {}, "finalizers")
+    for name in sorted({*elements(document["metadata"], "finalizers")} - {*before}):
+        for complaint in label_syntax.key_errors(name):
+            yield f'metadata.finalizers: "{name}": {complaint}'
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            path = " including a path (/)" if "." in name else ""
+            advice = f"prefer a domain-qualified finalizer name{path}"
+            yield f'metadata.finalizers: "{name}": {advice} to avoid accidental conflicts with other finalizer writers'

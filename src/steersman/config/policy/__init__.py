@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The legacy `Policy` API (predicates and priorities), converted to a profile of today's configuration."""
+"""The legacy `Policy` API (predicates and priorities), converted to a profile."""
 
 from steersman.config.policy.conversion import PolicyConversion, convert_policy
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversion of a legacy `Policy` to a configuration with one profile.
 
-The mapping is that of kube-scheduler v1.22, the last version that read policies, onto today's plugins. A filter that
-cannot be expressed any more is an error, because pods would land where the policy forbade it; a preference that cannot
-be expressed is a warning. Nothing is dropped silently.
+The mapping is that of kube-scheduler v1.22, the last version with policies, to current plugins. A
+filter without an equivalent is an error, because pods could run where the policy forbade it; a
+preference without an equivalent is a warning. Nothing is dropped silently.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from typing import Final
 
 import msgspec
 
-from steersman.config.catalog import IN_TREE_CAPABILITIES
+from steersman.api import DEFAULT_SCHEDULER_NAME
 from steersman.config.configuration import (
     ALL_PLUGINS,
-    DEFAULT_SCHEDULER_NAME,
     ExtensionPoint,
-    PluginArgs,
     PluginEntry,
     Plugins,
     PluginSet,
@@ -27,12 +25,13 @@ from steersman.config.configuration import (
 from steersman.config.defaults import DecodedDocument, with_defaults
 from steersman.config.errors import ConfigError, ConfigProblem, ConfigStage, invalid
 from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
+from steersman.config.plugins.in_tree import IN_TREE_CAPABILITIES
 from steersman.config.policy.document import Policy, read_policy
 from steersman.config.policy.plugin_mapping import Filters, Scores, filters_of, scores_of
 from steersman.config.validation import extender_errors
 
 _NEITHER: Final = ("SchedulingGates", "PrioritySort", "DefaultPreemption", "DefaultBinder")
-"""Plugins that were neither predicates nor priorities, and without which a profile cannot work."""
+"""Plugins that were neither predicates nor priorities, and that every profile needs."""
 
 _FILTER_POINTS: Final = (
     ExtensionPoint.PRE_FILTER,
@@ -51,7 +50,7 @@ _NEWER: Final = (
 
 
 class PolicyConversion(msgspec.Struct, frozen=True):
-    """The configuration that replaces a policy, and what its author should know about it."""
+    """The configuration that replaces a policy, and warnings about differences."""
 
     configuration: SchedulerConfiguration
     warnings: tuple[str, ...] = ()
@@ -63,7 +62,7 @@ def convert_policy(
     scheduler_name: str = DEFAULT_SCHEDULER_NAME,
     gates: FeatureGates = DEFAULT_GATES,
 ) -> PolicyConversion:
-    """Converts the policy in a YAML or JSON document; raises `ConfigError` with everything that stands against it."""
+    """Convert a policy in YAML or JSON. Raises `ConfigError` with all problems."""
     policy = read_policy(text, source)
     filters, scores = filters_of(policy), scores_of(policy)
     problems = [*filters.problems, *scores.problems, *_problems(policy)]
@@ -72,9 +71,7 @@ def convert_policy(
     profile = {
         "scheduler_name": scheduler_name,
         "plugins": _plugins(filters, scores),
-        "plugin_config": [
-            {"name": name, "args": args} for name, args in _merged_args(filters.args, scores.args).items()
-        ],
+        "plugin_config": [{"name": name, "args": args} for name, args in {**filters.args, **scores.args}.items()],
     }
     configuration = with_defaults(DecodedDocument({"profiles": (profile,), "extenders": policy.extenders}), gates)
     checked_all = [_NO_CHECK_ALL] if policy.always_check_all_predicates else []
@@ -89,12 +86,8 @@ def _problems(policy: Policy) -> list[ConfigProblem]:
     return [ConfigProblem.of(error) for error in errors]
 
 
-def _merged_args(*parts: dict[str, PluginArgs]) -> dict[str, PluginArgs]:
-    return {name: args for part in parts for name, args in part.items()}
-
-
 def _plugins(filters: Filters, scores: Scores) -> Plugins:
-    """Every section written out; the defaults are switched off, because a policy lists all that it wants."""
+    """Return all sections; defaults are disabled, because a policy lists everything it needs."""
     sections: dict[ExtensionPoint, list[PluginEntry]] = {point: [] for point in ExtensionPoint}
     for name in _NEITHER:
         _enable(sections, PluginEntry(name=name), ExtensionPoint)

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The `Policy` document: its types and its strict decoding from YAML or JSON.
 
-Text comes in, a `Policy` as written goes to `conversion` and `plugin_mapping`. `None` for predicates or priorities means
-"not given", which is not the same as an empty list.
+Output is a `Policy` for `conversion` and `plugin_mapping`. `None` for predicates or priorities
+means "not given", which differs from an empty list.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from steersman.config.configuration import API_VERSION, ConfigStruct, Extender, ResourceSpec, UtilizationShapePoint
+from steersman.api import Duration
+from steersman.config.configuration import API_VERSION, ConfigStruct, Extender
 from steersman.config.document_tree import JsonValue
 from steersman.config.documents import DocumentHeader, StrictErrors, decode_errors, decode_object, header_of, read_tree
-from steersman.config.durations import Duration
 from steersman.config.errors import DecodeAbort, DecodeKind, DecodeLog, DocumentPlace
 from steersman.config.field_kinds import ABSENT, BOOL, INT32, INT64, TEXT, TEXTS, Field, Integer, ListOf, ObjectOf
-from steersman.config.schema import EXTENDER, RESOURCES, SHAPE
+from steersman.config.plugins.node_resources import RESOURCES, ResourceSpec
+from steersman.config.plugins.utilization_shape import SHAPE, UtilizationShapePoint
+from steersman.config.schema import EXTENDER
 
 POLICY_KIND: Final = "Policy"
 _API_VERSIONS: Final = ("", "v1", API_VERSION)
@@ -75,7 +77,7 @@ class Policy(ConfigStruct, frozen=True):
 
 
 def read_policy(text: str, file: str | None = None) -> Policy:
-    """The policy in a YAML or JSON document; raises `ConfigError`."""
+    """Decode a policy in YAML or JSON. Raises `ConfigError`."""
     with decode_errors(file):
         tree, strict = read_tree(text)
         _check_header(header_of(tree))
@@ -87,7 +89,7 @@ def read_policy(text: str, file: str | None = None) -> Policy:
 
 
 def _check_header(header: DocumentHeader) -> None:
-    """Refuses other documents. Kind and version may be left out, as they often were."""
+    """Reject other documents. Kind and version are optional, since they were often omitted."""
     if header.kind in ("", POLICY_KIND) and header.api_version in _API_VERSIONS:
         return
     text = f"this is {header.api_version} {header.kind}; to convert is a v1 {POLICY_KIND}"
@@ -95,7 +97,7 @@ def _check_header(header: DocumentHeader) -> None:
 
 
 class _Nanoseconds(Integer, frozen=True):
-    """A duration as the policy writes it: a number of nanoseconds."""
+    """A duration in a policy: a number of nanoseconds."""
 
     def decode(self, value: JsonValue, place: DocumentPlace, log: DecodeLog) -> object:
         nanoseconds = super().decode(value, place, log)

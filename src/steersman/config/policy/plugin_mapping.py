@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicates and priorities of a policy, the filter and score plugins that took them over, and how the ones become the others.
+"""The filter and score plugins that replaced predicates and priorities, and the conversion to them.
 
-A `Policy` as written comes in; `Filters` and `Scores`, with what its author should know of them and what stands against
-them, go to `conversion`.
+Converts a `Policy` to `Filters` and `Scores` for `conversion`, with warnings and problems.
 """
 
 from __future__ import annotations
@@ -12,20 +11,19 @@ from typing import Final
 import msgspec
 
 from steersman.api import NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from steersman.config.args_validation import shape_errors
-from steersman.config.configuration import (
+from steersman.config.errors import ConfigProblem, invalid
+from steersman.config.plugins.arguments import PluginArgs
+from steersman.config.plugins.inter_pod_affinity import InterPodAffinityArgs
+from steersman.config.plugins.node_affinity import NodeAffinityArgs
+from steersman.config.plugins.node_resources import (
     DEFAULT_RESOURCES,
-    DefaultingType,
-    InterPodAffinityArgs,
-    NodeAffinityArgs,
     NodeResourcesFitArgs,
-    PluginArgs,
-    PodTopologySpreadArgs,
     RequestedToCapacityRatioParam,
     ScoringStrategy,
     ScoringStrategyType,
 )
-from steersman.config.errors import ConfigProblem, invalid
+from steersman.config.plugins.pod_topology_spread import DefaultingType, PodTopologySpreadArgs
+from steersman.config.plugins.utilization_shape import shape_errors
 from steersman.config.policy.document import (
     LabelsPresence,
     Policy,
@@ -39,11 +37,11 @@ from steersman.config.policy.document import (
 
 
 class PredicateRule(msgspec.Struct, frozen=True):
-    """The plugins that filter for a predicate."""
+    """The plugins that replace a predicate."""
 
     plugins: tuple[str, ...]
     note: str = ""
-    """A word for the reader of the result; empty if the plugins do exactly what the predicate did."""
+    """A note about differences; "" if the plugins do exactly what the predicate did."""
 
 
 _MIGRATED: Final = "its volumes are CSI volumes today, whose limits NodeVolumeLimits checks"
@@ -87,7 +85,7 @@ DEFAULT_PREDICATES: Final = (
     "CheckNodeUnschedulable",
     "EvenPodsSpread",
 )
-"""For a policy that does not speak of predicates; the volume limits of single providers are part of the CSI ones."""
+"""For a policy without `predicates`; provider-specific volume limits are part of the CSI ones."""
 
 LABEL_PRESENCE_PREDICATE: Final = "CheckNodeLabelPresence"
 SERVICE_AFFINITY_PREDICATE: Final = "CheckServiceAffinity"
@@ -100,7 +98,7 @@ _PREDICATE_NOT_FOUND = "predicate type not found; use a predicate of kube-schedu
 
 
 class Filters(msgspec.Struct):
-    """Filter plugins with their arguments that the predicates of a policy become."""
+    """Filter plugins and arguments that replace the predicates of a policy."""
 
     plugins: list[str] = []
     """In calling order."""
@@ -153,7 +151,7 @@ def _explain_predicate(path: str, predicate: Predicate, note: str, found: Filter
 
 
 def _require_labels(presences: list[LabelsPresence], found: Filters) -> None:
-    """Presence and absence of labels is what NodeAffinity checks for all pods when it is told so."""
+    """Add the presence and absence of labels to the added affinity of NodeAffinity."""
     requirements = tuple(
         NodeSelectorRequirement(key=label, operator="Exists" if presence.presence else "DoesNotExist")
         for presence in presences
@@ -183,7 +181,7 @@ PRIORITIES: Final = {
     "SelectorSpreadPriority": "PodTopologySpread",
     "TaintTolerationPriority": "TaintToleration",
 }
-"""The plugin that scores for a priority."""
+"""The score plugin for each priority."""
 
 PRIORITY_ALIASES: Final = {
     "ServiceSpreadingPriority": "SelectorSpreadPriority",
@@ -198,7 +196,7 @@ STRATEGIES: Final = {
     "MostRequestedPriority": ScoringStrategyType.MOST_ALLOCATED,
     CAPACITY_RATIO_PRIORITY: ScoringStrategyType.REQUESTED_TO_CAPACITY_RATIO,
 }
-"""Priorities that are strategies of NodeResourcesFit today."""
+"""Priorities that are now strategies of NodeResourcesFit."""
 
 DEFAULT_PRIORITIES: Final = {
     # Its own weight was 1, but the weight of EvenPodsSpreadPriority counted for both.
@@ -212,13 +210,13 @@ DEFAULT_PRIORITIES: Final = {
     "ImageLocalityPriority": 1,
     "EvenPodsSpreadPriority": 2,
 }
-"""Name and weight, for a policy that does not speak of priorities."""
+"""Name and weight, for a policy without `priorities`."""
 
 LOST_PRIORITIES: Final = {
     "NodePreferAvoidPodsPriority": "the annotation preferAvoidPods has no effect any more; taint such nodes instead",
     "EqualPriority": "it gave every node the same score",
 }
-"""Priorities without a successor, and why a profile can do without them."""
+"""Priorities without a replacement, and why profiles do not need them."""
 
 _LARGEST_WEIGHT: Final = 2**31 - 1
 _BAD_WEIGHT: Final = f"should have a positive weight, at most {_LARGEST_WEIGHT}"
@@ -237,10 +235,10 @@ _NO_LABEL_PREFERENCE: Final = (
 
 
 class Scores(msgspec.Struct):
-    """Score plugins with their arguments that the priorities of a policy become."""
+    """Score plugins and arguments that replace the priorities of a policy."""
 
     weights: dict[str, int] = {}
-    """Plugin to weight, in calling order."""
+    """Weight by plugin, in calling order."""
     args: dict[str, PluginArgs] = {}
     warnings: list[str] = []
     problems: list[ConfigProblem] = []
@@ -264,14 +262,14 @@ def scores_of(policy: Policy) -> Scores:
 
 
 def _priorities(policy: Policy) -> list[tuple[str, Priority]]:
-    """The priorities of a policy, each with the place to name in messages."""
+    """Return the priorities of a policy with their paths for messages."""
     if policy.priorities is not None:
         return [(f"priorities[{index}]", priority) for index, priority in enumerate(policy.priorities)]
     return [("default priorities", Priority(name=name, weight=weight)) for name, weight in DEFAULT_PRIORITIES.items()]
 
 
 def _accepted(path: str, priority: Priority, found: Scores) -> str | None:
-    """The name of a priority that has a plugin; of any other the fate is recorded."""
+    """Return the name of a priority with a plugin; for others record a warning or problem."""
     if not 0 < priority.weight <= _LARGEST_WEIGHT:
         found.problems.append(_problem(f"{path}.weight", priority.weight, _BAD_WEIGHT))
     argument = priority.argument
@@ -325,7 +323,7 @@ def _explain_loss(path: str, priority: Priority, found: Scores) -> None:
 
 
 def _score_with(plugin: str, weight: int, priority: str, found: Scores) -> None:
-    """The first priority of a plugin decides its weight, as in v1.22."""
+    """Use the weight of the first priority of a plugin, as in v1.22."""
     decided = found.weights.setdefault(plugin, weight)
     if decided != weight:
         found.warnings.append(f"priorities: {priority}: {plugin} keeps weight {decided}, {weight} is left out")
@@ -350,7 +348,8 @@ def _add_strategy(chosen: dict[str, int], ratio: RequestedToCapacityRatioArgumen
 
 
 def _add_spreading(chosen: dict[str, int], found: Scores) -> None:
-    """Spreading by service and owner is PodTopologySpread with system defaults; without it those defaults are off."""
+    """Configure PodTopologySpread: SelectorSpreadPriority needs system defaults, else these are
+    off."""
     if SELECTOR_SPREAD_PRIORITY in chosen:
         found.args["PodTopologySpread"] = PodTopologySpreadArgs(defaulting_type=DefaultingType.SYSTEM)
     elif EVEN_SPREAD_PRIORITY in chosen:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real control plane for tests: etcd and kube-apiserver as processes on loopback ports, as envtest gives Go programs.
+"""Real control plane for tests: etcd and kube-apiserver processes on loopback, like envtest for Go.
 
     with ControlPlane(Binaries.find(), directory) as plane, Steersman(plane):
         plane.admin.create_nodes(manifest(make_node("n1").capacity(cpu="4")))
         plane.admin.create(manifest(make_pod("web").req(cpu="1")))
         plane.admin.wait_until(lambda: bound_to(plane.admin.get("Pod", "web")) == "n1")
 
-Everything is synchronous: tests read from top to bottom. The schedulers under test, `Steersman` and upstream's
-`KubeScheduler`, and upstream's controllers, `KubeControllerManager`, are processes too; `kubectl_command` and `helm_command`
-run the real clients. `make e2e` builds the binaries once; see `Binaries.find`.
+The API is synchronous. The schedulers under test, `Steersman` and upstream's `KubeScheduler`, and
+upstream's controllers, `KubeControllerManager`, are processes too; `kubectl_command` and
+`helm_command` run the real clients. `make e2e` builds the binaries; see `Binaries.find`.
 """
 
 from steersman.testing.control_plane.binaries import KUBERNETES_VERSION, Binaries, BinariesMissingError

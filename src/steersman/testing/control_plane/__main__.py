@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m steersman.testing.control_plane [PROGRAM…]`: prints the folder of the programs, or what is missing.
+"""`python -m steersman.testing.control_plane [PROGRAM…]`: prints the binaries' folder, or an error.
 
-Used by `make e2e`; programs besides etcd, kube-apiserver and kube-scheduler are looked for when they are named.
+Used by `make e2e`; other programs than etcd, kube-apiserver and kube-scheduler must be named.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from steersman.errors import SteersmanError
+from steersman.base import SteersmanError
 from steersman.testing.control_plane.binaries import Binaries
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the programs of a real cluster are. Used by `plane`, `schedulers` and `controller_manager`; built by `make e2e`.
+"""Locations of the binaries of a real cluster, which `make e2e` builds.
 
-etcd, kube-apiserver and kube-scheduler are there whenever `Binaries.find` succeeds; the others are looked for when a test asks.
+`Binaries.find` requires etcd, kube-apiserver and kube-scheduler; others are found on demand.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from typing import Final, Self
 
 import msgspec
 
-from steersman.errors import SteersmanError
+from steersman.base import KUBE_SCHEDULER_VERSION, SteersmanError
 
-KUBERNETES_VERSION: Final = "v1.36.4"
+KUBERNETES_VERSION: Final = KUBE_SCHEDULER_VERSION
 KUBE_CONTROLLER_MANAGER: Final = "kube-controller-manager"
 KUBECTL: Final = "kubectl"
 HELM: Final = "helm"
 E2E_TEST: Final = "e2e.test"
-"""Upstream's own end-to-end tests; `make upstream-e2e` alone builds them."""
+"""Upstream's end-to-end tests, built by `make upstream-e2e` and `make sandbox-conformance`."""
 _CORE: Final = ("etcd", "kube-apiserver", "kube-scheduler")
 
 
 class BinariesMissingError(SteersmanError):
-    """There is no control plane on this machine."""
+    """Error: a binary is missing."""
 
 
 class Binaries(msgspec.Struct, frozen=True):
-    """Paths of the programs."""
+    """Paths of the binaries."""
 
     etcd: Path
     kube_apiserver: Path
@@ -36,7 +36,7 @@ class Binaries(msgspec.Struct, frozen=True):
 
     @classmethod
     def find(cls) -> Self:
-        """The program in `KUBEBUILDER_ASSETS` when that is set, else in the cache directory."""
+        """Find the binaries in `KUBEBUILDER_ASSETS` if set, else in the cache directory."""
         return cls.in_folder(assets_folder())
 
     @classmethod
@@ -48,12 +48,12 @@ class Binaries(msgspec.Struct, frozen=True):
         return self.etcd.parent
 
     def program(self, name: str) -> Path:
-        """A program beside them, such as `kubectl`; `BinariesMissingError` when it has not been built."""
+        """Return the path of another program. Raise `BinariesMissingError` if it is missing."""
         return _program(self.folder, name)
 
 
 def assets_folder() -> Path:
-    """The folder that `scripts/control_plane/build.sh` builds into."""
+    """Return the folder that `scripts/control_plane/build.sh` builds into."""
     if assets := os.environ.get("KUBEBUILDER_ASSETS"):
         return Path(assets)
     return _cache() / "control-plane" / KUBERNETES_VERSION

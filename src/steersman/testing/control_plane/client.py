@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A synchronous client of a real API server for tests: plain dicts in, plain dicts out.
+"""Synchronous client of a real API server for tests; objects are plain dicts.
 
-Kinds are written `Pod`, or with their group where two have the same name: `events.k8s.io/Event`. Threads may share a client.
+A kind is `Pod`, or `events.k8s.io/Event` if the name is ambiguous. Thread-safe.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from steersman.api import DEFAULT_NAMESPACE
 from steersman.testing.control_plane import discovery
 from steersman.testing.control_plane.client_errors import ServerRefusal
 from steersman.testing.control_plane.connections import Connections, tls_context
@@ -24,7 +25,6 @@ from steersman.testing.control_plane.waiting import wait_until
 T = TypeVar("T")
 Objects: TypeAlias = list[JsonObject]
 
-DEFAULT_NAMESPACE: Final = "default"
 PATCH_TYPES: Final = {
     "merge": "application/merge-patch+json",
     "strategic": "application/strategic-merge-patch+json",
@@ -32,13 +32,13 @@ PATCH_TYPES: Final = {
     "apply": "application/apply-patch+yaml",
 }
 CONNECTIONS: Final = 6
-"""Requests under way at once in the calls for many objects: more do not make a small machine faster."""
+"""Concurrent requests of calls for many objects; more are not faster on small machines."""
 _CHUNK_BYTES: Final = 1 << 16
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 
 
 class ServerResponse(msgspec.Struct, frozen=True):
-    """An answer, whatever its code."""
+    """A response with any status."""
 
     status: int
     body: bytes
@@ -50,7 +50,7 @@ class ServerResponse(msgspec.Struct, frozen=True):
 
 
 class KubeClient:
-    """Acts as the user whose certificate it was given."""
+    """A client with a client certificate."""
 
     def __init__(self, url: str, *, ca: bytes, identity: Identity) -> None:
         self._connections = Connections(url, tls_context(ca, identity))
@@ -71,7 +71,7 @@ class KubeClient:
         return self.request("GET", self.path(kind, name, namespace))
 
     def find(self, kind: str, name: str, namespace: str = DEFAULT_NAMESPACE) -> JsonObject | None:
-        """None when there is no such object."""
+        """Return the object, or None if it does not exist."""
         try:
             return self.get(kind, name, namespace)
         except ServerRefusal as error:
@@ -80,19 +80,19 @@ class KubeClient:
             return None
 
     def list(self, kind: str, namespace: str = "", *, labels: str = "", fields: str = "") -> Objects:
-        """All objects, of one namespace or of all, that the selectors choose."""
+        """Return the objects of one or all namespaces that match the selectors."""
         items: Objects = self.list_document(kind, namespace, labels=labels, fields=fields)["items"]
         return items
 
     def list_document(self, kind: str, namespace: str = "", *, labels: str = "", fields: str = "") -> JsonObject:
-        """The list with its resourceVersion, to watch from."""
+        """Return the list with its resourceVersion, from which to watch."""
         query = {"labelSelector": labels, "fieldSelector": fields}
         return self.request("GET", self.path(kind, "", namespace), query=query)
 
     def watch(
         self, kind: str, namespace: str = "", *, resource_version: str = "", timeout: float = 300.0
     ) -> Iterator[tuple[str, JsonObject]]:
-        """(type of the event, object), over a connection of its own, until the server or the timeout ends it."""
+        """Yield (event type, object) over a new connection until the watch or timeout ends."""
         for line in self.watch_lines(kind, namespace, resource_version=resource_version, timeout=timeout):
             event = msgspec.json.decode(line)
             yield event["type"], event["object"]
@@ -100,7 +100,7 @@ class KubeClient:
     def watch_lines(
         self, kind: str, namespace: str = "", *, resource_version: str = "", timeout: float = 300.0
     ) -> Iterator[bytes]:
-        """The lines of a watch, undecoded."""
+        """Yield the undecoded lines of a watch."""
         query = {"watch": "1", "resourceVersion": resource_version, "timeoutSeconds": str(int(timeout))}
         connection = self._connections.new(timeout + 5)
         try:
@@ -119,15 +119,15 @@ class KubeClient:
         return self.request("POST", self._path_of(obj), obj, query=query)
 
     def create_many(self, objects: Sequence[JsonObject], connections: int = CONNECTIONS) -> Objects:
-        """Creates them over several connections; in which order is not said."""
+        """Create objects over several connections, in undefined order."""
         return self._each(self.create, objects, connections)
 
     def create_nodes(self, *nodes: JsonObject, connections: int = CONNECTIONS) -> Objects:
-        """Nodes with their status and without the taint not-ready, which admission puts on every new node."""
+        """Create nodes with their status and without the not-ready taint of admission."""
         return self._each(self._create_node, nodes, connections)
 
     def create_with_status(self, obj: JsonObject) -> JsonObject:
-        """Creates an object of a kind whose status creation ignores: PersistentVolumeClaim, PodDisruptionBudget, Pod."""
+        """Create an object with a status that creation ignores, such as a PodDisruptionBudget."""
         self.create(obj)
         path = self._path_of(obj, obj["metadata"]["name"], "status")
         return self.request("PATCH", path, {"status": obj["status"]})
@@ -145,12 +145,12 @@ class KubeClient:
         subresource: str = "",
         form: str = "merge",
     ) -> JsonObject:
-        """`form` is merge, strategic or json."""
+        """Patch an object; `form` is merge, strategic or json."""
         path = self.path(kind, name, namespace, subresource)
         return self.request("PATCH", path, change, content_type=PATCH_TYPES[form])
 
     def apply(self, obj: JsonObject, *, manager: str = "steersman-testing") -> JsonObject:
-        """Server-side apply, strict about fields that do not exist."""
+        """Apply server-side; unknown fields are errors."""
         query = {"fieldManager": manager, "fieldValidation": "Strict", "force": "true"}
         path = self._path_of(obj, obj["metadata"]["name"])
         return self.request("PATCH", path, obj, query=query, content_type=PATCH_TYPES["apply"])
@@ -159,7 +159,7 @@ class KubeClient:
         self.request("DELETE", self.path(kind, name, namespace), {"gracePeriodSeconds": grace_seconds})
 
     def delete_all(self, kind: str, namespace: str = "", *, labels: str = "") -> None:
-        """Deletes all objects of a kind at once, of one namespace; without a namespace, of all of them."""
+        """Delete all objects of a kind, in one namespace or all."""
         if not namespace and self._resources.find(kind).namespaced:
             for found in {item["metadata"]["namespace"] for item in self.list(kind, labels=labels)}:
                 self.delete_all(kind, found, labels=labels)
@@ -168,13 +168,13 @@ class KubeClient:
         self.request("DELETE", self.path(kind, "", namespace), {"gracePeriodSeconds": 0}, query=query)
 
     def bind(self, pod: str, node: str, namespace: str = DEFAULT_NAMESPACE) -> None:
-        """Binds a pod, as a scheduler does."""
+        """Bind a pod, like a scheduler."""
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
         self.request("POST", self.path("Pod", pod, namespace, "binding"), body)
 
     def token(self, service_account: str, namespace: str = DEFAULT_NAMESPACE) -> str:
-        """A bearer token of a service account that exists."""
+        """Return a bearer token for an existing service account."""
         path = self.path("ServiceAccount", service_account, namespace, "token")
         answer = self.request(
             "POST", path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
@@ -201,7 +201,7 @@ class KubeClient:
         query: Mapping[str, str] | None = None,
         content_type: str = "",
     ) -> JsonObject:
-        """Raises `ServerRefusal` for every answer outside of 2xx."""
+        """Return the decoded answer. Raise `ServerRefusal` for a status outside 2xx."""
         content_type = content_type or (PATCH_TYPES["merge"] if method == "PATCH" else "application/json")
         headers = {"Content-Type": content_type}
         answer = self.raw(method, _with_query(path, query), body, headers=headers)
@@ -213,7 +213,7 @@ class KubeClient:
     def raw(
         self, method: str, path: str, body: object = None, *, headers: Mapping[str, str] | None = None
     ) -> ServerResponse:
-        """Any answer, undecoded."""
+        """Send a request and return the response, whatever its status."""
         data = None if body is None else msgspec.json.encode(body)
         with self._connections.borrow() as connection:
             connection.request(method, path, data, dict(headers or {}))
@@ -252,7 +252,7 @@ class KubeClient:
 
 
 def _lines(response: http.client.HTTPResponse) -> Iterator[bytes]:
-    """Lines of a response as they come. The response's own `readline` may wait for more although it has a whole line."""
+    """Yield complete lines; `HTTPResponse.readline` may block although it has one."""
     rest = b""
     while chunk := response.read1(_CHUNK_BYTES):
         *lines, rest = (rest + chunk).split(b"\n")

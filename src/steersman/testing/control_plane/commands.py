@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kubectl and helm for tests: the real programs, run to their end against one kubeconfig."""
+"""kubectl and helm for tests: the real programs, with a given kubeconfig."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Final
 
 import msgspec
 
-from steersman.errors import SteersmanError
+from steersman.base import SteersmanError
 from steersman.testing.control_plane.binaries import HELM, KUBECTL, Binaries
 
 COMMAND_SECONDS: Final = 60.0
 
 
 class CommandError(SteersmanError):
-    """A command of a client ended with an error; the text has what it wrote."""
+    """Error: a command failed. The text has its output."""
 
 
 class ClientCommand(msgspec.Struct, frozen=True):
-    """A program that finds its cluster by `KUBECONFIG`; calling it runs it.
+    """A program that uses `KUBECONFIG`; calling it runs it.
 
-    The home directory is the kubeconfig's folder, so that no cache or setting of the user's own plays a part.
+    Its home directory is the kubeconfig's folder, to ignore the user's cache and settings.
     """
 
     program: Path
@@ -32,7 +32,7 @@ class ClientCommand(msgspec.Struct, frozen=True):
     environment: Mapping[str, str] = {}
 
     def __call__(self, *arguments: str, stdin: str = "", timeout: float = COMMAND_SECONDS) -> str:
-        """The text that it wrote to standard output; `CommandError` with standard error when it failed."""
+        """Run the program and return its standard output. Raise `CommandError` if it fails."""
         done = self.run(*arguments, stdin=stdin, timeout=timeout)
         if done.returncode != 0:
             said = (done.stderr + done.stdout).strip()
@@ -42,7 +42,7 @@ class ClientCommand(msgspec.Struct, frozen=True):
     def run(
         self, *arguments: str, stdin: str = "", timeout: float = COMMAND_SECONDS
     ) -> subprocess.CompletedProcess[str]:
-        """Both outputs and the exit code, whatever it is."""
+        """Run the program and return its output and exit code."""
         own = {"KUBECONFIG": str(self.kubeconfig), "HOME": str(self.kubeconfig.parent), **self.environment}
         return subprocess.run(
             [str(self.program), *arguments],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of the control plane as a process that tests may stop, kill, pause and start again. Linux only: reads /proc."""
+"""Control-plane process that tests can stop, kill, pause and restart. Linux only: reads /proc."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
-from steersman.errors import SteersmanError
+from steersman.base import SteersmanError
 from steersman.testing.control_plane.waiting import INTERVAL
 
 READY_SECONDS: Final = 90.0
 STOP_SECONDS: Final = 30.0
 _LOG_LINES: Final = 12
-"""So many last lines of the log are in the error when a program does not start."""
+"""Number of last log lines in the error if a program does not start."""
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -27,16 +27,16 @@ _LIBC: Final = ctypes.CDLL(None)
 
 
 def _die_with_parent() -> None:
-    """Tests that are killed leave nothing running: the kernel kills this process when the thread that started it ends."""
+    """Make the kernel kill this process when the thread that started it ends."""
     _LIBC.prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 class ComponentError(SteersmanError):
-    """A program did not start, or ended by itself."""
+    """Error: a program did not start, or ended unexpectedly."""
 
 
 class Component:
-    """One program. Its output goes to `log`, which grows over restarts."""
+    """One program. Its output is appended to `log`."""
 
     def __init__(
         self,
@@ -65,15 +65,15 @@ class Component:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; negative when a signal ended it."""
+        """Exit code; None while it runs, negative if a signal ended it."""
         return self._started().poll()
 
     def start(self, *, wait: bool = True) -> Self:
-        """Starts the program, and returns when it is ready unless told not to wait."""
+        """Start the program and, if `wait`, wait until it is ready."""
         if self.running:
             raise ComponentError(f"{self.name} runs already, with pid {self.pid}")
         with self.log.open("ab") as output:
-            # A session of its own: Ctrl-C in the terminal reaches the tests, which stop things in order.
+            # A new session: Ctrl-C reaches only the tests, which stop processes in order.
             self._process = subprocess.Popen(
                 self.command,
                 stdin=subprocess.DEVNULL,
@@ -100,14 +100,14 @@ class Component:
             time.sleep(INTERVAL)
 
     def stop(self, timeout: float = STOP_SECONDS) -> int:
-        """SIGTERM; the exit code. Killed when it does not end in time, and that is an error."""
+        """Send SIGTERM and return the exit code. On timeout, kill it and raise `ComponentError`."""
         if self.running:
             self.resume()
             self.signal(signal.SIGTERM)
         return self.wait(timeout)
 
     def wait(self, timeout: float = STOP_SECONDS) -> int:
-        """Waits for its end; the exit code."""
+        """Wait for the end and return the exit code."""
         try:
             return self._started().wait(timeout)
         except subprocess.TimeoutExpired:
@@ -115,7 +115,7 @@ class Component:
             raise ComponentError(f"{self.name} had not ended after {timeout:g} s and was killed") from None
 
     def kill(self) -> None:
-        """SIGKILL, as a crash."""
+        """Send SIGKILL, like a crash."""
         if self.running:
             self.signal(signal.SIGKILL)
             self._started().wait(STOP_SECONDS)
@@ -125,7 +125,7 @@ class Component:
         self.start(wait=wait)
 
     def pause(self) -> None:
-        """SIGSTOP: it hangs, its connections stay open."""
+        """Send SIGSTOP: the process hangs and its connections stay open."""
         self.signal(signal.SIGSTOP)
         self._paused = True
 
@@ -138,15 +138,15 @@ class Component:
         os.kill(self.pid, number)
 
     def rss(self) -> int:
-        """Bytes of memory in use."""
+        """Return the resident memory in bytes."""
         return self._memory("VmRSS:")
 
     def peak_rss(self) -> int:
-        """Most bytes of memory that were in use at once."""
+        """Return the peak resident memory in bytes."""
         return self._memory("VmHWM:")
 
     def cpu_seconds(self) -> float:
-        """User and system time so far, of all threads."""
+        """Return the user and system time of all threads."""
         after_name = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(after_name[11]) + int(after_name[12])) / _TICKS
 

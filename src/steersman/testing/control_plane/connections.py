@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keep-alive connections to an API server, borrowed by one thread at a time. Used by `client`."""
+"""Pool of keep-alive connections to an API server, used by one thread at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TIMEOUT_SECONDS: Final = 60.0
 
 
 class Connections:
-    """A pool of connections, as many as are in use at once; a connection that failed is not used again."""
+    """Connection pool that grows on demand; failed connections are not reused."""
 
     def __init__(self, url: str, context: ssl.SSLContext) -> None:
         parts = urlsplit(url)
@@ -55,16 +55,16 @@ class Connections:
 
 
 def _stale(connection: http.client.HTTPSConnection) -> bool:
-    """An idle connection with something to read has been closed by the other side."""
+    """Return whether the server has closed the idle connection, which makes it readable."""
     if connection.sock is None:
         return True
     return bool(select.select([connection.sock], [], [], 0)[0])
 
 
 def tls_context(ca: bytes, identity: Identity) -> ssl.SSLContext:
-    """Trusts this authority only and shows this certificate."""
+    """Return a context that trusts only this authority and uses this client certificate."""
     context = ssl.create_default_context(cadata=ca.decode())
-    # Strict checks of certificates ask for key identifiers that throw-away certificates do not have.
+    # Strict checks require key identifiers, which these certificates lack.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     with tempfile.TemporaryDirectory() as folder:
         context.load_cert_chain(*identity.write(Path(folder), "client"))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kube-controller-manager as a process: what makes pods of workloads, collects garbage and empties namespaces.
+"""kube-controller-manager process: creates pods of workloads, collects garbage, ends namespaces.
 
-Runs against a `ControlPlane`, as its administrator. Neighbours: `schedulers`.
+Runs against a `ControlPlane`, as its administrator.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CHECK_SECONDS: Final = 2.0
 
 
 class KubeControllerManager(Component):
-    """All controllers that upstream runs by default, in one process that is the only one: it does not elect a leader."""
+    """All default controllers of upstream, in one process without leader election."""
 
     def __init__(self, plane: ControlPlane, *, kubeconfig: Path | None = None, flags: Sequence[str] = ()) -> None:
         own = kubeconfig or plane.kubeconfig()
@@ -36,7 +36,7 @@ class KubeControllerManager(Component):
             "--use-service-account-credentials=false",
             f"--service-account-private-key-file={plane.service_account_key}",
             f"--root-ca-file={plane.ca_file}",
-            # A client of 20 requests per second would be what a test waits for.
+            # The default limit of 20 requests per second would slow tests down.
             "--kube-api-qps=500",
             "--kube-api-burst=1000",
             *flags,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A certificate authority of its own per control plane: any user can be made at any time. Used by `plane`."""
+"""Certificate authority of a control plane, which creates users on demand. Used by `plane`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _CLOCK_SKEW: Final = datetime.timedelta(days=1)
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """A certificate and its key, PEM."""
+    """A certificate and its key in PEM."""
 
     certificate: bytes
     key: bytes
 
     def write(self, folder: Path, name: str) -> tuple[Path, Path]:
-        """Files of the certificate and of the key."""
+        """Write certificate and key to files and return their paths."""
         certificate, key = folder / f"{name}.crt", folder / f"{name}.key"
         certificate.write_bytes(self.certificate)
         key.write_bytes(self.key)
@@ -34,10 +34,10 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 class Authority:
-    """Signs what the API server and its users show each other."""
+    """Certificate authority for the API server and its users."""
 
     def __init__(self, name: str = "steersman-testing", parent: Authority | None = None) -> None:
-        """`parent` has issued its certificate; None: it is a root."""
+        """Create an authority issued by `parent`, or a root if None."""
         self._key = new_key()
         self._name = _subject(name)
         issuer = self if parent is None else parent
@@ -47,12 +47,12 @@ class Authority:
         self.certificate = built.sign(issuer._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
     def server(self, *addresses: str) -> Identity:
-        """A certificate for a server that is reached under these addresses or host names."""
+        """Return a certificate for a server with these addresses or host names."""
         names = x509.SubjectAlternativeName([_general_name(address) for address in addresses])
         return self._issue(_subject(addresses[0]), ExtendedKeyUsageOID.SERVER_AUTH, names)
 
     def user(self, name: str, groups: Sequence[str] = ()) -> Identity:
-        """A certificate for a client: the API server reads the user from the common name, the groups from the organisations."""
+        """Return a client certificate; common name and organizations are user and groups."""
         return self._issue(_subject(name, groups), ExtendedKeyUsageOID.CLIENT_AUTH)
 
     def _issue(
@@ -72,7 +72,7 @@ def new_key() -> ec.EllipticCurvePrivateKey:
 
 
 def pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """The key in the form that kube-apiserver also reads for service accounts, which is not PKCS 8."""
+    """Return the key in PEM, not PKCS 8: kube-apiserver reads it for service accounts too."""
     form = serialization.PrivateFormat.TraditionalOpenSSL
     return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which path a kind has. Comes in: the aggregated discovery documents of a server. Used by `client`."""
+"""API paths of kinds, from a server's aggregated discovery documents. Used by `client`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from steersman.errors import SteersmanError
+from steersman.base import SteersmanError
 
-#: Asks for the documents of all groups at once.
+#: Requests the documents of all groups at once.
 ACCEPT: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
 class DiscoveredResource(msgspec.Struct, frozen=True):
-    """The facts that a server tells about one kind."""
+    """A discovered kind."""
 
     api_version: str
     plural: str
@@ -29,14 +29,14 @@ class DiscoveredResource(msgspec.Struct, frozen=True):
 
 
 class Resources:
-    """All kinds that a server knows, under `Kind`, `group/Kind` and `group/version/Kind`."""
+    """All kinds of a server, as `Kind`, `group/Kind` and `group/version/Kind`."""
 
     def __init__(self, by_name: dict[str, DiscoveredResource]) -> None:
         self._by_name = by_name
 
     @classmethod
     def read(cls, documents: Iterable[dict[str, Any]]) -> Self:
-        """The first group, and in it the first version, wins a bare kind: core before all others."""
+        """Read the documents. The first group and version of a bare kind wins; core is first."""
         by_name: dict[str, DiscoveredResource] = {}
         for document in documents:
             for group in document["items"]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""API objects as plain dicts: from the builders of `steersman.testing`, and small readings of what a server returns."""
+"""API objects as plain dicts: from builders of `steersman.testing`, and helpers to read them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ JsonObject: TypeAlias = dict[str, Any]
 T = TypeVar("T", bound=api.Object)
 
 IMAGE: Final = "example.com/pause:1"
-"""Of containers that have none: the server insists on one, nothing ever pulls it."""
+"""Image of containers without one: it is required, but never pulled."""
 
 
 def manifest(built: Builder[T] | api.Object) -> JsonObject:
-    """The manifest that `kubectl create` would be given. Identity and history are the server's to fill in."""
+    """Return the manifest for `kubectl create`, without fields that the server sets."""
     obj = codec.to_dict(built.obj() if isinstance(built, Builder) else built)
     for field in ("uid", "resourceVersion", "creationTimestamp"):
         obj["metadata"].pop(field, None)
@@ -36,19 +36,19 @@ def _complete_pod(pod: JsonObject) -> None:
 
 
 def _limit_extended(resources: JsonObject) -> None:
-    """The server wants the limits of extended resources to be equal to the requests."""
+    """Set the limits of extended resources, which must equal the requests."""
     for name, amount in resources.get("requests", {}).items():
         if "/" in name:
             resources.setdefault("limits", {}).setdefault(name, amount)
 
 
 def bound_to(pod: JsonObject) -> str:
-    """The node of a pod, empty while it has none."""
+    """Return the node of a pod; "" if none."""
     node: str = pod["spec"].get("nodeName", "")
     return node
 
 
 def condition(obj: JsonObject, kind: str) -> JsonObject | None:
-    """The condition of this type, None while there is none."""
+    """Return the condition of this type, or None."""
     conditions: list[JsonObject] = obj.get("status", {}).get("conditions", [])
     return next((found for found in conditions if found["type"] == kind), None)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""etcd and kube-apiserver on loopback ports: what a cluster is without its nodes and controllers.
+"""etcd and kube-apiserver on loopback ports: a cluster without nodes and controllers.
 
-Comes in: `Binaries` and an empty folder. Goes out: an address, kubeconfig files for any user, an administrator's client, and
-the two programs as `Component`s that a test may kill or pause. Neighbours: `schedulers` run against it.
+From `Binaries` and an empty folder, it provides an address, kubeconfig files for any user, an
+administrator's client, and the two programs as `Component`s that a test may kill or pause.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _CONNECT_SECONDS: Final = 1.0
 
 
 class ControlPlane:
-    """A control plane with data of its own, from `with` to the end of the block.
+    """A control plane with its own data, within a `with` block.
 
-    No controller runs unless the test starts a `KubeControllerManager`, so what controllers do must be done by the test or
-    left out: the admission plugin ServiceAccount is off, since nobody would make the accounts. A new node carries the taint
-    not-ready until somebody takes it away, as `KubeClient.create_nodes` does.
+    No controllers run unless the test starts a `KubeControllerManager`: the test must do their work
+    or do without, so the admission plugin ServiceAccount is disabled. New nodes have the not-ready
+    taint until it is removed, as by `KubeClient.create_nodes`.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ControlPlane:
         self._authority = Authority()
         self.ca_file = directory / "ca.crt"
         self.ca_file.write_bytes(self._authority.certificate)
-        #: Signs the tokens of service accounts; kube-controller-manager is given the same.
+        #: Signs service account tokens; kube-controller-manager uses it too.
         self.service_account_key = directory / "service-accounts.key"
         self.service_account_key.write_bytes(pem(new_key()))
         self._kubeconfigs: dict[tuple[str, tuple[str, ...]], Path] = {}
@@ -62,11 +62,11 @@ class ControlPlane:
         self.admin = self.client(ADMIN)
 
     def identity(self, user: str, groups: Sequence[str] | None = None) -> Identity:
-        """A client certificate. `admin` is of the group system:masters unless other groups are given."""
+        """Return a client certificate. `admin` is in system:masters unless groups are given."""
         return self._authority.user(user, _groups(user, groups))
 
     def kubeconfig(self, user: str = ADMIN, groups: Sequence[str] | None = None, *, server: str = "") -> Path:
-        """A kubeconfig file for any user; `server` names another address, a proxy's for example."""
+        """Return a kubeconfig file for a user; `server` overrides the address."""
         key = (user + server, _groups(user, groups))
         if key not in self._kubeconfigs:
             path = self.directory / f"kubeconfig-{len(self._kubeconfigs)}"
@@ -75,15 +75,15 @@ class ControlPlane:
         return self._kubeconfigs[key]
 
     def client(self, user: str, groups: Sequence[str] | None = None) -> KubeClient:
-        """A client that acts as this user; close it when done (`with`)."""
+        """Return a client of this user, to be closed (`with`)."""
         return KubeClient(self.url, ca=self._authority.certificate, identity=self.identity(user, groups))
 
     def server_identity(self, *addresses: str) -> Identity:
-        """A server certificate that the kubeconfig files trust: for proxies and extenders in tests."""
+        """Return a server certificate that the kubeconfigs trust, for proxies and extenders."""
         return self._authority.server(*addresses)
 
     def wait_ready(self) -> None:
-        """Waits until the control plane is ready, after a restart without waiting, or a pause."""
+        """Wait until the control plane is ready after a restart or pause."""
         self.etcd.wait_ready()
         self.api_server.wait_ready()
 
@@ -91,7 +91,7 @@ class ControlPlane:
         try:
             self.etcd.start()
             self.api_server.start()
-            # The namespace is made by a loop of the server, some time after it calls itself ready.
+            # The server creates the namespace some time after it is ready.
             wait_until(lambda: self.admin.find("Namespace", "default"), what="the namespace default")
         except BaseException:
             self.__exit__()
@@ -139,7 +139,7 @@ class ControlPlane:
             f"--service-account-key-file={accounts}",
             f"--service-account-signing-key-file={accounts}",
             "--service-cluster-ip-range=10.0.0.0/24",
-            # An endpoint on loopback is refused by validation; nobody needs the service `kubernetes` here.
+            # Validation rejects a loopback endpoint, and the service `kubernetes` is not needed.
             "--endpoint-reconciler-type=none",
             *flags,
         ]
@@ -165,7 +165,7 @@ class ControlPlane:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback interface that nobody listens on; all are held until all are found."""
+    """Return free loopback ports; all are held until all are found."""
     sockets = [socket.create_server((LOOPBACK, 0)) for _ in range(count)]
     ports = [held.getsockname()[1] for held in sockets]
     for held in sockets:

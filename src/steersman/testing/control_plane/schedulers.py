@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schedulers under test as processes: `Steersman`, and upstream's `KubeScheduler` to compare with."""
+"""Scheduler processes under test: `Steersman`, and upstream's `KubeScheduler`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from steersman.testing.control_plane.component import Component
 from steersman.testing.control_plane.plane import LOOPBACK, ControlPlane, free_ports
 
 SCHEDULER_USER: Final = "system:kube-scheduler"
-"""The user whom the API server's own RBAC rules let do what a scheduler does."""
+"""User to whom the API server's default RBAC grants a scheduler's rights."""
 _CHECK_SECONDS: Final = 2.0
 Config = Mapping[str, Any] | Path | None
 
 
 class SchedulerProcess(Component):
-    """A scheduler with a configuration file, a kubeconfig and an HTTPS port."""
+    """A scheduler process with a configuration file, a kubeconfig and an HTTPS port."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class SchedulerProcess(Component):
         leader_elect: bool | None = False,
         flags: Sequence[str] = (),
     ) -> None:
-        """`leader_elect=None` leaves it to the configuration."""
+        """Prepare the process; `leader_elect=None` leaves leader election to the configuration."""
         self.kubeconfig = kubeconfig or plane.kubeconfig(SCHEDULER_USER)
         [port] = free_ports(1)
         self.url = f"https://{LOOPBACK}:{port}"
@@ -49,7 +49,7 @@ class SchedulerProcess(Component):
         super().__init__(name, [*command, *flags], plane.directory / f"{name}-{port}.log", ready=self._is_ready)
 
     def get(self, path: str, *, token: str = "", timeout: float = 10.0) -> tuple[int, str]:
-        """The answer of one of its endpoints: code and text. Its certificate is not checked."""
+        """Return status and text of an endpoint, without verifying the certificate."""
         connection = http.client.HTTPSConnection(LOOPBACK, self._port, context=_unchecked(), timeout=timeout)
         try:
             connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
@@ -66,7 +66,7 @@ class SchedulerProcess(Component):
 
 
 class KubeScheduler(SchedulerProcess):
-    """kube-scheduler itself."""
+    """kube-scheduler process."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class KubeScheduler(SchedulerProcess):
 
 
 class Steersman(SchedulerProcess):
-    """`steersman run` with the interpreter that runs the tests."""
+    """`steersman run` process with the current interpreter."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Steersman(SchedulerProcess):
 
 
 def _complete(config: Config, kubeconfig: Path) -> dict[str, Any]:
-    """The configuration with the kubeconfig, which kube-scheduler takes from nowhere else once it has a configuration file."""
+    """Return the configuration with the kubeconfig, which kube-scheduler requires there."""
     given: Mapping[str, Any] = (yaml.safe_load(config.read_text()) if isinstance(config, Path) else config) or {}
     connection = {"kubeconfig": str(kubeconfig), **given.get("clientConnection", {})}
     header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`steersman shadow` beside a scheduler under test, as a process, and the comparisons that it has made so far."""
+"""Process of `steersman shadow`, and the comparisons that it has made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CHECK_SECONDS: Final = 2.0
 
 
 class ShadowProcess(Component):
-    """A shadow with the interpreter that runs the tests; ready when it knows the cluster."""
+    """A shadow with the current interpreter; ready when it knows the cluster."""
 
     def __init__(self, plane: ControlPlane, *, kubeconfig: Path | None = None, flags: Sequence[str] = ()) -> None:
         [self._port] = free_ports(1)
@@ -28,7 +28,7 @@ class ShadowProcess(Component):
         super().__init__("shadow", [*command, *flags], log, ready=self._is_ready)
 
     def get(self, path: str) -> tuple[int, str]:
-        """The answer of one of its pages: code and text."""
+        """Return status and text of an HTTP page."""
         connection = http.client.HTTPConnection(LOOPBACK, self._port, timeout=_CHECK_SECONDS)
         try:
             connection.request("GET", path)
@@ -38,12 +38,12 @@ class ShadowProcess(Component):
             connection.close()
 
     def comparisons(self) -> list[JsonObject]:
-        """The comparisons that the shadow has made so far."""
+        """Return the comparisons so far."""
         whole_lines = self.log_text().rpartition("\n")[0].splitlines()
         return [json.loads(line) for line in whole_lines if line.startswith("{")]
 
     def bindings(self) -> list[JsonObject]:
-        """The compared bindings."""
+        """Return the compared bindings."""
         return [one for one in self.comparisons() if one["decision"] == "binding"]
 
     def _is_ready(self) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting for a condition, with a deadline. Used by everything here that starts something."""
+"""Polling with a deadline, for everything here that starts a process."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 INTERVAL: Final = 0.05
-"""Seconds between two looks."""
+"""Polling interval in seconds."""
 
 
 def wait_until(condition: Callable[[], T], timeout: float = 30.0, *, what: str = "", interval: float = INTERVAL) -> T:
-    """Asks again and again until the answer is true, and returns it; `TimeoutError` names what was waited for."""
+    """Call `condition` until its result is true, and return it, or raise `TimeoutError`."""
     deadline = time.monotonic() + timeout
     while not (answer := condition()):
         if time.monotonic() > deadline:

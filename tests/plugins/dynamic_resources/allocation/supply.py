@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from tests.plugins.handles import FakeObjects
 
 from steersman import api
-from steersman.plugins.dynamic_resources.allocation import (
+from steersman.scheduler.plugins.dynamic_resources.allocation import (
     DevicesInUse,
     Features,
     FoundDevice,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tests.plugins.dynamic_resources.allocation.supply import allocations, devices
 
-from steersman.plugins.dynamic_resources.allocation import AllocationFault, Features
+from steersman.scheduler.plugins.dynamic_resources.allocation import AllocationFault, Features
 from steersman.testing import make_resource_claim, make_slice
 
 SLICES = [make_slice("n").on_node("n").device("a").device("b")]

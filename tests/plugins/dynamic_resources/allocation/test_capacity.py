@@ -7,7 +7,7 @@ import pytest
 from tests.plugins.dynamic_resources.allocation.supply import allocations, devices
 
 from steersman import api
-from steersman.plugins.dynamic_resources.allocation import AllocationFault, Features
+from steersman.scheduler.plugins.dynamic_resources.allocation import AllocationFault, Features
 from steersman.testing import ResourceClaimBuilder, SliceBuilder, make_resource_claim, make_slice
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tests.plugins.dynamic_resources.allocation.supply import devices
 
-from steersman.plugins.dynamic_resources.allocation import AllocationFault
+from steersman.scheduler.plugins.dynamic_resources.allocation import AllocationFault
 from steersman.testing import make_resource_claim, make_slice
 
 LOCAL = make_slice("n").on_node("n").device("b").device("a").device("c")

@@ -7,7 +7,7 @@ import pytest
 from tests.plugins.dynamic_resources.allocation.supply import devices
 
 from steersman import api
-from steersman.plugins.dynamic_resources.allocation import AllocationFault
+from steersman.scheduler.plugins.dynamic_resources.allocation import AllocationFault
 from steersman.testing import make_resource_claim, make_slice
 
 SOCKETS = (

@@ -7,7 +7,7 @@ import pytest
 from tests.plugins.dynamic_resources.allocation.supply import devices
 
 from steersman import api
-from steersman.plugins.dynamic_resources.allocation import AllocationFault, NodeFault
+from steersman.scheduler.plugins.dynamic_resources.allocation import AllocationFault, NodeFault
 from steersman.testing import SliceBuilder, make_resource_claim, make_slice
 
 ONE = make_resource_claim("c").asks("r", "any")

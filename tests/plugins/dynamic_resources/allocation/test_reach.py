@@ -6,7 +6,7 @@ from __future__ import annotations
 from tests.plugins.dynamic_resources.allocation.supply import allocations, devices
 
 from steersman import api
-from steersman.plugins.dynamic_resources.allocation import Features
+from steersman.scheduler.plugins.dynamic_resources.allocation import Features
 from steersman.testing import make_node, make_resource_claim, make_slice
 
 ONE = make_resource_claim("c").asks("r", "any")

@@ -7,12 +7,11 @@ import itertools
 from collections.abc import Generator
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.plugins.dynamic_resources.allocation.supply import CLASSES, NODE
 from tests.plugins.handles import FakeObjects
 
-from steersman.plugins.dynamic_resources.allocation import (
+from steersman.scheduler.plugins.dynamic_resources.allocation import (
     AllocationFault,
     DevicesInUse,
     Features,
@@ -24,7 +23,7 @@ from steersman.plugins.dynamic_resources.allocation import (
     find_devices_in_steps,
     prepare,
 )
-from steersman.plugins.dynamic_resources.allocation.search import Found
+from steersman.scheduler.plugins.dynamic_resources.allocation.search import Found
 from steersman.testing import make_resource_claim, make_slice
 from steersman.testing.devices import ResourceClaimBuilder, SliceBuilder
 

@@ -7,8 +7,8 @@ import pytest
 from tests.plugins.dynamic_resources.allocation.supply import devices
 
 from steersman import api
-from steersman.plugins.dynamic_resources.allocation import Features
-from steersman.plugins.dynamic_resources.allocation.suitability import tolerates
+from steersman.scheduler.plugins.dynamic_resources.allocation import Features
+from steersman.scheduler.plugins.dynamic_resources.allocation.suitability import tolerates
 from steersman.testing import make_resource_claim, make_slice
 
 BROKEN = api.DeviceTaint(key="health", value="broken", effect="NoSchedule")

@@ -17,7 +17,7 @@ import pytest
 
 from steersman import api
 from steersman.api import codec
-from steersman.plugins.dynamic_resources.allocation import (
+from steersman.scheduler.plugins.dynamic_resources.allocation import (
     AllocationFault,
     DevicesInUse,
     Features,
@@ -28,7 +28,7 @@ from steersman.plugins.dynamic_resources.allocation import (
     find_devices,
     prepare,
 )
-from steersman.state.objects import ObjectStore
+from steersman.scheduler.state.objects import ObjectStore
 
 DATA = Path(__file__).parent / "data" / "allocations.jsonl.gz"
 SHARE = "S"

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feature gates that kube-scheduler accepts and this scheduler does not read, by version."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from steersman.config.versions import V1_36, KubernetesVersion
+
+_IN_EVERY_VERSION: Final = """
+    APIResponseCompression APIServerIdentity APIServingWithRoutine AggregatedDiscoveryRemoveBetaType
+    AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests AllowOverwriteTerminationGracePeriodSeconds
+    AllowParsingUserUIDFromCertAuth AllowServiceExternalIPs AllowUnsafeMalformedObjectDeletion AtomicFIFO
+    AuthorizePodWebsocketUpgradeCreatePermission CBORServingAndStorage CPUManagerPolicyAlphaOptions
+    CPUManagerPolicyBetaOptions CPUManagerPolicyOptions CRDObservedGenerationTracking CRDValidationRatcheting
+    CRIListStreaming CSIServiceAccountTokenSecrets CSIVolumeHealth ChangeContainerStatusOnKubeletRestart
+    ClearingNominatedNodeNameAfterBinding ClientsAllowCARotation ClientsAllowCBOR ClientsAllowTLSCacheGC
+    ClientsPreferCBOR CloudControllerManagerWatchBasedRoutesReconciliation CloudControllerManagerWebhook
+    ClusterTrustBundle ClusterTrustBundleProjection ConcurrentWatchObjectDecode ConstrainedImpersonation
+    ContainerCheckpoint ContainerRestartRules ContainerStopSignals CoordinatedLeaderElection
+    CrossNamespaceVolumeDataSource CustomCPUCFSQuotaPeriod CustomResourceFieldSelectors
+    DRAResourceClaimGranularStatusAuthorization DRAResourcePoolStatus DeclarativeValidation
+    DeclarativeValidationBeta DeclarativeValidationTakeover DeploymentReplicaSetTerminatingReplicas
+    DetectCacheInconsistency DisableAllocatorDualWrite DisableCPUQuotaWithExclusiveCPUs
+    DisableNodeKubeProxyVersion EnvFiles EventedPLEG ExecProbeTimeout ExtendWebSocketsToKubelet
+    ExternalServiceAccountTokenSigner GitRepoVolumeDriver GracefulNodeShutdown
+    GracefulNodeShutdownBasedOnPodPriority HPAConfigurableTolerance HPAScaleToZero HostnameOverride
+    ImageMaximumGCAge ImageVolume ImageVolumeWithDigest InOrderInformers InOrderInformersBatchProcess
+    InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory
+    InPlacePodVerticalScalingInitContainers InformerResourceVersion JobManagedBy KMSv1 KubeletCgroupDriverFromCRI
+    KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages KubeletFineGrainedAuthz KubeletInUserNamespace
+    KubeletPSI KubeletPodResourcesDynamicResources KubeletPodResourcesGet KubeletPodResourcesListUseActivePods
+    KubeletRegistrationGetOnExistsOnly KubeletSeparateDiskGC KubeletServiceAccountTokenForCredentialProviders
+    KubeletTracing ListFromCacheSnapshot LocalStorageCapacityIsolationFSQuotaMonitoring
+    ManifestBasedAdmissionControlConfig MatchLabelKeysInPodAffinity MatchLabelKeysInPodTopologySpreadSelectorMerge
+    MaxUnavailableStatefulSet MemoryQoS MultiCIDRServiceAllocator MutableCSINodeAllocatableCount
+    MutablePVNodeAffinity MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs
+    MutatingAdmissionPolicy NFTablesProxyMode NodeLogQuery NodeSwap OpenAPIEnums PLEGOnDemandRelist
+    PersistentVolumeClaimUnusedSinceTime PodAndContainerStatsFromCRI PodCertificateRequest PodDeletionCost
+    PodLevelResourceManagers PodLogsQuerySplitStreams PodObservedGenerationTracking
+    PodReadyToStartContainersCondition PodSchedulingReadiness PodTopologyLabelsAdmission PodsAPI
+    PortForwardWebsockets PreferSameTrafficDistribution ProcMountType QOSReserved RecoverVolumeExpansionFailure
+    RecursiveReadOnlyMounts ReduceDefaultCrashLoopBackOffDecay RelaxedEnvironmentVariableValidation
+    RelaxedServiceNameValidation ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile
+    RemoteRequestHeaderUID ResourceHealthStatus ResourceHealthStatusMessage RestartAllContainersOnContainerExits
+    RotateKubeletServerCertificate RuntimeClassInImageCriApi SELinuxChangePolicy SELinuxMount
+    SELinuxMountReadWriteOncePod SeparateCacheWatchRPC SeparateTaintEvictionController
+    ServiceAccountNodeAudienceRestriction ServiceAccountTokenJTI ServiceAccountTokenNodeBinding
+    ServiceAccountTokenNodeBindingValidation ServiceAccountTokenPodNodeInfo ServiceCIDRStatusFieldWiping
+    ShardedListAndWatch SizeBasedListCostEstimate StaleControllerConsistencyDaemonSet
+    StaleControllerConsistencyJob StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet
+    StatefulSetSemanticRevisionComparison StorageNamespaceIndex StorageVersionAPI StorageVersionHash
+    StorageVersionMigrator StrictIPCIDRValidation StructuredAuthenticationConfigurationEgressSelector
+    StructuredAuthenticationConfigurationJWKSMetrics SupplementalGroupsPolicy SystemdWatchdog
+    TokenRequestServiceAccountUIDValidation TopologyManagerPolicyAlphaOptions TopologyManagerPolicyBetaOptions
+    TopologyManagerPolicyOptions TranslateStreamCloseWebsocketRequests UnauthenticatedHTTP2DOSMitigation
+    UnknownVersionInteroperabilityProxy UnlockWhileProcessingFIFO UserNamespacesHostNetworkSupport
+    UserNamespacesSupport WatchCacheInitializationPostStartHook WatchList WatchListClient WinDSR WinOverlay
+    WindowsCPUAndMemoryAffinity WindowsGracefulNodeShutdown WindowsHostNetwork WorkloadWithJob
+"""
+_UNTIL_1_36: Final = """
+    APIServerTracing AnonymousAuthConfigurableEndpoints AnyVolumeDataSource AuthorizeNodeWithSelectors
+    AuthorizeWithSelectors BtreeWatchCache ConsistentListFromCache JobBackoffLimitPerIndex JobPodReplacementPolicy
+    JobSuccessPolicy LogarithmicScaleDown OrderedNamespaceDeletion PodLifecycleSleepAction
+    PodLifecycleSleepActionAllowZero PreventStaticPodAPIReferences RelaxedDNSSearchValidation
+    ResilientWatchCacheInitialization RetryGenerateName StreamingCollectionEncodingToJSON
+    StreamingCollectionEncodingToProtobuf StructuredAuthenticationConfiguration
+"""
+_SINCE_1_37: Final = """
+    APIServerWebhookAuthenticationToken AtomicWriteVolumeUserFields ConsistentListFromCacheSkipTimeoutFallback
+    DRAPartitionableDevicesType DefaultPodSysctls EmptyDirVolumeMode EtcdRangeStream EvictionRequestAPI
+    ExcludeAdmissionWebhookVirtualResources GRPCContainerProbeTLS H2CContainerProbe HPAGeneration
+    HPAOptimizedSelectorStore HugepageAwareEviction InPlacePodVerticalScalingMemoryBackedVolumes KubeProxyIPVS
+    KubeProxyNFTablesLocalhostNodePorts KubeletAllocatedPodsEndpoint NFTablesNetlink
+    NodeControllerLeaseCircuitBreaker NodeLifecycleConditions PodLevelResourcesFixDefaulting
+    PodLevelResourcesFixKubeletQOSClass StaleControllerConsistencyHPA StatefulSetRecreateStrategy
+    VolumeBindMountOptions WatchListCompression WebhookRoundTripLoadBalancing
+"""
+
+
+def other_gates(version: KubernetesVersion) -> frozenset[str]:
+    """Return the gates that a version accepts and that change nothing here."""
+    by_version = _UNTIL_1_36 if version <= V1_36 else _SINCE_1_37
+    return frozenset(f"{_IN_EVERY_VERSION} {by_version}".split())

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of objects, which fixes consist of, and their patches.
+
+A `Change` edits the JSON of an object, or creates one. Changes of the same object are applied to
+one copy in turn, and the difference is the patch. A `NumberedChange` is a series of changes, each
+further from the current value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from steersman.explain.fixes.fix import FixKind, ObjectName, PodMove
+
+Document: TypeAlias = dict[str, Any]
+Edit: TypeAlias = Callable[[Document], None]
+"""Function that changes a document in place."""
+
+_NAMED_LISTS: Final = ("containers", "initContainers")
+"""Lists that a strategic merge patch merges by the names of the entries, which have more fields
+than scheduling reads."""
+_KEYED_LISTS: Final = ("topologySpreadConstraints", "schedulingGates", "ports")
+"""Lists that a strategic merge patch would merge, but that fixes replace."""
+_REPLACE: Final = {"$patch": "replace"}
+
+
+class Recreation(NamedTuple):
+    """An object to recreate after a change, by its `workload`; None to replace it unchanged."""
+
+    target: ObjectName
+    workload: ObjectName | None = None
+
+
+class Change(NamedTuple):
+    """One part of a fix."""
+
+    kind: FixKind
+    #: Imperative clause: "uncordon node n1".
+    summary: str
+    target: ObjectName | None = None
+    edit: Edit | None = None
+    #: Manifests to create.
+    create: tuple[Document, ...] = ()
+    #: Objects to delete.
+    delete: tuple[ObjectName, ...] = ()
+    #: Command to use instead of a patch; "" for the patch.
+    command: str = ""
+    #: Objects that have to be recreated afterwards, in this order.
+    recreates: tuple[Recreation, ...] = ()
+    #: The pod that moves.
+    moves: PodMove | None = None
+
+    @property
+    def key(self) -> str:
+        """Key that equal changes share."""
+        return f"{self.kind} {self.summary}"
+
+
+class NumberedChange(NamedTuple):
+    """A change in steps; search finds the smallest one that helps; larger steps help too."""
+
+    #: Key that changes of the same number share.
+    key: str
+    kind: FixKind
+    #: Estimate of the smallest step that helps.
+    guess: int
+    #: The largest step.
+    furthest: int
+    #: Returns the change of a step from 1 to `furthest`.
+    make: Callable[[int], Change]
+
+
+AnyChange: TypeAlias = "Change | NumberedChange"
+
+
+class SpecPlace(NamedTuple):
+    """Place where the spec of a pod or claim is changed: the object, or the template that creates
+    it."""
+
+    target: ObjectName
+    #: Path to the object that has the spec: field names and list positions.
+    path: tuple[str | int, ...] = ()
+
+    def change(self, kind: FixKind, summary: str, edit: Edit) -> Change:
+        """Return a change of the spec. Its edit raises `LookupError` if the template does not
+        change: then the field came from elsewhere, such as a webhook, which would set it again."""
+
+        def edit_document(document: Document) -> None:
+            spec = self.spec_of(document)
+            before = deepcopy(spec) if self.path else None
+            edit(spec)
+            if spec == before:
+                raise KeyError(summary)
+
+        return Change(kind, summary, self.target, edit_document)
+
+    def spec_of(self, document: Document) -> Document:
+        """Return the spec in the document, for editing."""
+        part: Any = document
+        for name in (*self.path, "spec"):
+            part = part[name] if isinstance(name, int) else part.setdefault(name, {})
+        found: Document = part
+        return found
+
+
+def container_of(spec: Document, list_name: str, position: int, name: str) -> Document:
+    """Return the container of this name for editing. Its position in a template may differ from the
+    pod's if a webhook has added containers. Raises `LookupError` if there is none."""
+    entries: list[Document] = spec.get(list_name) or []
+    if position < len(entries) and entries[position].get("name", "") == name:
+        return entries[position]
+    for entry in entries:
+        if entry.get("name", "") == name:
+            return entry
+    raise KeyError(name)
+
+
+def edited(changes: Iterable[Change], originals: Mapping[ObjectName, Document]) -> dict[ObjectName, Document]:
+    """Return the documents of all edited objects after the changes."""
+    documents: dict[ObjectName, Document] = {}
+    for change in changes:
+        if change.target is not None and change.edit is not None:
+            if change.target not in documents:
+                documents[change.target] = deepcopy(originals[change.target])
+            change.edit(documents[change.target])
+    return documents
+
+
+def merge_patch(before: Document, after: Document) -> Document:
+    """Return the JSON merge patch from one document to the other."""
+    patch: Document = {name: None for name in before if name not in after}
+    for name, value in after.items():
+        old = before.get(name)
+        if isinstance(old, dict) and isinstance(value, dict):
+            inner = merge_patch(old, value)
+            if inner:
+                patch[name] = inner
+        elif old != value:
+            patch[name] = value
+    return patch
+
+
+def replaces_containers(patch: Document) -> bool:
+    """Return whether a merge patch replaces whole containers, and so drops fields that are unknown
+    here."""
+    return any(_touches(patch, name) for name in _NAMED_LISTS)
+
+
+def strategic_patch(before: Document, after: Document) -> Document | None:
+    """Return the equivalent strategic merge patch, which keeps unnamed fields of containers; None
+    if a merge patch does not touch containers."""
+    return _strategic(before, after) if replaces_containers(merge_patch(before, after)) else None
+
+
+def _strategic(before: Document, after: Document) -> Document:
+    patch: Document = {name: None for name in before if name not in after}
+    for name, value in after.items():
+        old = before.get(name)
+        if old == value:
+            continue
+        if isinstance(old, dict) and isinstance(value, dict):
+            patch[name] = _strategic(old, value)
+        elif name in _NAMED_LISTS and isinstance(old, list):
+            pairs = zip(old, value, strict=True)
+            patch[name] = [{"name": new["name"], **_strategic(was, new)} for was, new in pairs if was != new]
+        else:
+            patch[name] = [*value, _REPLACE] if name in _KEYED_LISTS else value
+    return patch
+
+
+def _touches(patch: Any, name: str) -> bool:
+    return isinstance(patch, dict) and (name in patch or any(_touches(value, name) for value in patch.values()))

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the pods of a workload in a trial, by the object at the root of their owners.
+
+The root is found once per controller, because there are many pods and few controllers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from steersman import api
+from steersman.cluster.controllers import controller_of
+from steersman.explain.fixes.fix import ObjectName
+from steersman.simulation import Simulation
+
+Membership = Callable[[api.OwnerReference | None], bool]
+"""Function that says whether pods with this controller belong to the workload."""
+
+
+class WorkloadPods:
+    """Finds the pods of a workload; none for the workload None."""
+
+    def __init__(self, workload: ObjectName | None, namespace: str) -> None:
+        self._workload = workload
+        self._namespace = namespace
+
+    def membership(self, trial: Simulation) -> Membership:
+        """Return the function that says which pods of a trial belong to the workload."""
+        known: dict[str, bool] = {}
+
+        def is_mine(owner: api.OwnerReference | None) -> bool:
+            if owner is None:
+                return False
+            if owner.uid not in known:
+                known[owner.uid] = _root_of(trial, owner, self._namespace) == self._workload
+            return known[owner.uid]
+
+        return is_mine
+
+    def has(self, trial: Simulation, pod: api.Pod) -> bool:
+        """Return whether the pod belongs to the workload and has not finished."""
+        return pod.status.phase not in api.FINISHED_PHASES and self.membership(trial)(controller_of(pod))
+
+    def nodes(self, trial: Simulation) -> Counter[str]:
+        """Count the workload's pods by node, which is "" for pending ones."""
+        is_mine = self.membership(trial)
+        pods = trial.cluster.objects(api.Pod).values()
+        return Counter(
+            pod.spec.node_name
+            for pod in pods
+            if pod.status.phase not in api.FINISHED_PHASES and is_mine(controller_of(pod))
+        )
+
+
+def workload_of(simulation: Simulation, obj: api.Object) -> ObjectName | None:
+    """Return the object at the root of the owners of this one, if it is in the cluster."""
+    owner = controller_of(obj)
+    return None if owner is None else _root_of(simulation, owner, obj.metadata.namespace)
+
+
+def _root_of(simulation: Simulation, owner: api.OwnerReference, namespace: str) -> ObjectName | None:
+    """Return the referenced controller, or the one at the root of its owners; None if it is not in
+    the cluster."""
+    kind: Any = api.KINDS.get(owner.kind)
+    found: api.Object | None = None if kind is None else simulation.cluster.find(kind, f"{namespace}/{owner.name}")
+    if found is None or found.metadata.uid != owner.uid:
+        return None
+    return workload_of(simulation, found) or ObjectName(found.KIND, found.metadata.namespace, found.metadata.name)

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ports for a scheduler's external calls (writer, reader, extenders) during recording and replay.
+
+    scheduler ─► WriterPort ─┐           ┌─► recorded_ports.RecordedCalls ─► dispatcher, API server, extender
+    plugins ─► ReaderPort ───┼─► Calls ──┤
+    cycle ─► ExtenderPort ───┘           └─► replayed_ports.ReplayedCalls ─► answers of the record
+
+Each method is one call with the form of its result, which `Calls` records or replays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+from steersman import api
+from steersman.base import SteersmanError
+from steersman.framework import (
+    ApiReader,
+    ApiWriter,
+    BindingBeginner,
+    Extender,
+    ExtenderFilterOutcome,
+    Failure,
+    NodeVictims,
+    PodInfo,
+    PodsOn,
+    Status,
+)
+from steersman.record import answers
+from steersman.record.answers import AnswerForm
+
+T = TypeVar("T")
+TargetT = TypeVar("TargetT")
+ObjectT = TypeVar("ObjectT", bound=api.Object)
+OnEnd = Callable[[SteersmanError | None], None]
+
+
+class Calls(Protocol):
+    """External calls of a scheduler, numbered from 1 in the order in which they start."""
+
+    async def ask(self, form: AnswerForm[T], call: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Return the result of the call, or raise its error."""
+
+    def ask_nowait(self, form: AnswerForm[T], call: Callable[[], T]) -> T:
+        """Return the result of a synchronous call."""
+
+    def report(self, call: Callable[[], None]) -> None:
+        """Make a call without a result, numbered as a sandbox may deliver objects during it."""
+
+    def begin(self, call: Callable[[OnEnd], bool], on_end: OnEnd) -> bool:
+        """Start a call that no task awaits; `on_end` gets its error or None. False: not started."""
+
+
+class _Port(Generic[TargetT]):
+    """Base class of the ports."""
+
+    def __init__(self, calls: Calls, target: TargetT | None = None) -> None:
+        """`target` receives the calls; a replay has none."""
+        self._calls = calls
+        self._target = target
+
+    @property
+    def target(self) -> TargetT:
+        assert self._target is not None, "a replay asks nobody"
+        return self._target
+
+
+class WriterPort(_Port[ApiWriter]):
+    """Implements `ApiWriter`."""
+
+    def __init__(self, calls: Calls, target: ApiWriter | None = None, *, binds_at_once: bool = False) -> None:
+        super().__init__(calls, target)
+        self.binds_at_once = binds_at_once
+
+    def bind_nowait(self, pod: PodInfo, node_name: str) -> Status | None:
+        return self._calls.ask_nowait(answers.STATUS, lambda: self.target.bind_nowait(pod, node_name))
+
+    def report_failure(self, failure: Failure) -> None:
+        self._calls.report(lambda: self.target.report_failure(failure))
+
+    def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
+        self._calls.report(lambda: self.target.report_scheduled(pod, node_name))
+
+    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+        self._calls.report(lambda: self.target.report_preempted(victim, preemptor, message))
+
+    def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
+        self._calls.report(lambda: self.target.report_event(pod, reason, note, is_warning=is_warning))
+
+    async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
+        return await self._calls.ask(answers.STATUS, lambda: self.target.bind(pod, node_name))
+
+    async def patch_pod_status(
+        self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
+    ) -> bool:
+        return await self._calls.ask(
+            answers.FLAG,
+            lambda: self.target.patch_pod_status(pod, condition=condition, nominated_node_name=nominated_node_name),
+        )
+
+    async def delete_pod(self, pod: api.Pod) -> bool:
+        return await self._calls.ask(answers.FLAG, lambda: self.target.delete_pod(pod))
+
+    async def update_volume(self, volume: api.PersistentVolume) -> api.PersistentVolume:
+        return await self._calls.ask(answers.stored(type(volume)), lambda: self.target.update_volume(volume))
+
+    async def update_claim(self, claim: api.PersistentVolumeClaim) -> api.PersistentVolumeClaim:
+        return await self._calls.ask(answers.stored(type(claim)), lambda: self.target.update_claim(claim))
+
+    async def change_resource_claim(
+        self, claim: api.ResourceClaim, change: Callable[[api.ResourceClaim], api.ResourceClaim]
+    ) -> api.ResourceClaim:
+        form = answers.stored(type(claim))
+        return await self._calls.ask(form, lambda: self.target.change_resource_claim(claim, change))
+
+    async def create_resource_claim(self, claim: api.ResourceClaim) -> api.ResourceClaim:
+        return await self._calls.ask(answers.stored(type(claim)), lambda: self.target.create_resource_claim(claim))
+
+    async def delete_resource_claim(self, claim: api.ResourceClaim) -> None:
+        await self._calls.ask(answers.EMPTY, lambda: self.target.delete_resource_claim(claim))
+
+    async def set_extended_resource_claim(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
+        await self._calls.ask(answers.EMPTY, lambda: self.target.set_extended_resource_claim(pod, status))
+
+
+class BeginnerPort(WriterPort):
+    """A `WriterPort` that also implements `BindingBeginner`: the end of a binding is a stimulus."""
+
+    def __init__(self, calls: Calls, target: ApiWriter | None = None, beginner: BindingBeginner | None = None) -> None:
+        """Writer and beginner are the same object."""
+        super().__init__(calls, target)
+        self._beginner = _Port(calls, beginner)
+
+    def begin_bind(self, pod: PodInfo, node_name: str, on_end: OnEnd) -> bool:
+        return self._calls.begin(lambda ended: self._beginner.target.begin_bind(pod, node_name, ended), on_end)
+
+    async def resume_bind(self, pod: PodInfo, node_name: str, failed: SteersmanError) -> Status | None:
+        return await self._calls.ask(answers.STATUS, lambda: self._beginner.target.resume_bind(pod, node_name, failed))
+
+
+class ReaderPort(_Port[ApiReader]):
+    """Implements `ApiReader`."""
+
+    async def get(self, kind: type[ObjectT], name: str, namespace: str = "") -> ObjectT | None:
+        return await self._calls.ask(answers.optional_object(kind), lambda: self.target.get(kind, name, namespace))
+
+    async def list(
+        self, kind: type[ObjectT], namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+    ) -> Sequence[ObjectT]:
+        selected = {"label_selector": label_selector, "field_selector": field_selector}
+        return await self._calls.ask(answers.objects(kind), lambda: self.target.list(kind, namespace, **selected))
+
+    async def get_document(self, api_version: str, kind: str, name: str, namespace: str = "") -> dict[str, Any] | None:
+        return await self._calls.ask(
+            answers.DOCUMENT, lambda: self.target.get_document(api_version, kind, name, namespace)
+        )
+
+    async def list_documents(
+        self, api_version: str, kind: str, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+    ) -> Sequence[dict[str, Any]]:
+        selected = {"label_selector": label_selector, "field_selector": field_selector}
+        return await self._calls.ask(
+            answers.DOCUMENTS, lambda: self.target.list_documents(api_version, kind, namespace, **selected)
+        )
+
+
+class ExtenderPort(_Port[Extender]):
+    """Implements `Extender` with the settings of `target`, which a replay never calls."""
+
+    def __init__(self, calls: Calls, target: Extender) -> None:
+        super().__init__(calls, target)
+        self.name = target.name
+        self.is_ignorable = target.is_ignorable
+        self.is_filter = target.is_filter
+        self.is_prioritizer = target.is_prioritizer
+        self.is_binder = target.is_binder
+        self.supports_preemption = target.supports_preemption
+        self.weight = target.weight
+        self.is_interested = target.is_interested
+
+    async def filter(self, pod: PodInfo, nodes: Sequence[api.Node]) -> ExtenderFilterOutcome:
+        return await self._calls.ask(answers.FILTER_OUTCOME, lambda: self.target.filter(pod, nodes))
+
+    async def prioritize(self, pod: PodInfo, nodes: Sequence[api.Node]) -> Mapping[str, int]:
+        return await self._calls.ask(answers.PRIORITIES, lambda: self.target.prioritize(pod, nodes))
+
+    async def bind(self, pod: PodInfo, node_name: str) -> None:
+        await self._calls.ask(answers.EMPTY, lambda: self.target.bind(pod, node_name))
+
+    async def process_preemption(
+        self, pod: PodInfo, victims: Mapping[str, NodeVictims], pods_on: PodsOn
+    ) -> Mapping[str, NodeVictims]:
+        return await self._calls.ask(
+            answers.victims(pods_on), lambda: self.target.process_preemption(pod, victims, pods_on)
+        )

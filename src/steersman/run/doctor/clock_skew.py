@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check of the clock skew between this machine and the API server.
+
+Leases are judged by monotonic time and tolerate skew; certificates, tokens and event times do not.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from steersman.run.doctor.finding import Finding, fail, ok, warn
+from steersman.run.doctor.target import DoctorTarget, server_time
+
+CHECK: Final = "clock"
+#: Tolerates the header's whole seconds and the latency of the answer.
+TOLERATED: Final = 2.0
+INTOLERABLE: Final = 60.0
+ADVICE: Final = "synchronise the clocks (NTP)"
+
+
+async def check_clock(target: DoctorTarget) -> list[Finding]:
+    asked = target.clock.now()
+    answer = await target.get("/version")
+    answered = target.clock.now()
+    told = server_time(answer)
+    if told is None:
+        return [warn(CHECK, "the API server does not tell the time", "compare the clocks in another way")]
+    return [judged(skew(told, asked, answered))]
+
+
+def skew(told: float, asked: float, answered: float) -> float:
+    """Return the seconds this machine's clock is ahead, 0 if `told` (truncated) is between."""
+    if told + 1.0 < asked:
+        return asked - told - 1.0
+    return min(0.0, answered - told)
+
+
+def judged(seconds: float) -> Finding:
+    where = "ahead of" if seconds > 0 else "behind"
+    text = f"this machine is {abs(seconds):.0f} s {where} the API server"
+    if abs(seconds) > INTOLERABLE:
+        return fail(CHECK, text, ADVICE)
+    if abs(seconds) > TOLERATED:
+        return warn(CHECK, text, ADVICE)
+    return ok(CHECK, "this machine and the API server agree about the time")

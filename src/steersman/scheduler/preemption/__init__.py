@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Preemption: DefaultPreemption with its search for candidates and its execution.
+
+    evaluator (candidates, dry_run or column_dry_run, disruption_budgets)
+        ─► PreemptionReport ─► executor
+
+The plugin runs as PostFilter of a cycle in which no node fits. The decision is synchronous and made of
+what-if questions; the execution goes through the handle, in the background.
+"""
+
+from typing import TYPE_CHECKING
+
+from steersman.base import lazy_exports
+
+__all__: list[str]
+if TYPE_CHECKING:
+    from steersman.scheduler.preemption.candidates import (
+        Candidate as Candidate,
+        CandidateChoice as CandidateChoice,
+        PreemptionReport as PreemptionReport,
+    )
+    from steersman.scheduler.preemption.default_preemption import (
+        DefaultPreemption as DefaultPreemption,
+        default_preemptions as default_preemptions,
+    )
+    from steersman.scheduler.preemption.dry_run import (
+        CandidateSearch as CandidateSearch,
+        FullSearch as FullSearch,
+        SampledSearch as SampledSearch,
+    )
+else:
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {
+            "candidates": "Candidate CandidateChoice PreemptionReport",
+            "default_preemption": "DefaultPreemption default_preemptions",
+            "dry_run": "CandidateSearch FullSearch SampledSearch",
+        },
+    )

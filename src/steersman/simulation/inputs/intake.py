@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The way of given objects into the cluster of a simulation.
+
+`sources` has read the objects; here they are stored, with stand-ins for what a dump leaves out, and what a result has to say
+about them is remembered: kinds that were passed over, objects that admission refused, pods that came later.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from steersman import api
+from steersman.base import InputError
+from steersman.cluster.store import OverLimit, StatusError, Store
+from steersman.simulation.inputs import changes, storage_classes, workloads
+from steersman.simulation.inputs.object_names import given_key
+from steersman.simulation.inputs.sources import Gathered, Given
+from steersman.simulation.pools.node_costs import price_of
+
+
+class Intake:
+    """Stores what is given to a simulation, and knows what was given."""
+
+    def __init__(self, store: Store, *, has_controllers: bool) -> None:
+        self._store = store
+        self._has_controllers = has_controllers
+        #: Workloads that were given, and the uids of pods that were and that belong to one.
+        self._workloads: list[api.Object] = []
+        self._owned_pods: set[str] = set()
+        self._stand_ins = 0
+        self._is_complete = False
+        #: Objects of kinds that the simulation does not know, by kind.
+        self.skipped: Counter[str] = Counter()
+        #: Lines about the input: files that were passed over, unknown fields, assumed storage classes.
+        self.notes: tuple[str, ...] = ()
+        #: Why quotas and limit ranges have not let objects in.
+        self.refusals: list[str] = []
+        #: Why quotas and limit ranges have not let pods in, by `namespace/name`.
+        self.refused_pods: dict[str, str] = {}
+        #: How many pods were given without a node.
+        self.asked = 0
+
+    def add(self, gathered: Gathered, *, replaces: bool) -> None:
+        """Stores all objects, pods last. With `replaces`, one that exists gets what is given. Raises `InputError`."""
+        self.skipped += gathered.skipped
+        self.notes += gathered.notes
+        stand_ins: list[api.ReplicaSet] = []
+        if self._has_controllers:
+            stand_ins = workloads.stand_in_replica_sets(given.object for given in gathered.objects)
+            self._stand_ins += len(stand_ins)
+            self._is_complete = self._is_complete or gathered.is_complete
+            if not self._is_complete:
+                self._assume_storage_classes([given.object for given in gathered.objects])
+        pods = [given for given in gathered.objects if isinstance(given.object, api.Pod)]
+        others = [given for given in gathered.objects if not isinstance(given.object, api.Pod)]
+        for given in (*others, *map(Given, stand_ins), *pods):
+            self._create(given, replaces=replaces)
+
+    def workload_notes(self) -> Iterator[str]:
+        """Lines for the reader of a result about workloads and their pods."""
+        if self._has_controllers:
+            yield from workloads.workload_notes(self._store, self._owned_pods, self._stand_ins)
+        else:
+            yield from workloads.idle_notes((*self._workloads, *self._store.objects(api.Pod).values()))
+
+    def _assume_storage_classes(self, objects: Sequence[api.Object]) -> None:
+        classes = storage_classes.assumed(objects, self._store)
+        for storage_class in classes:
+            self._store.create(storage_class)
+        self.notes += storage_classes.notes(classes)
+
+    def _create(self, given: Given, *, replaces: bool) -> None:
+        obj = given.object
+        try:
+            if isinstance(obj, api.Node):
+                price_of(obj)  # refused here, where its place is known
+            if replaces and changes.update(self._store, obj):
+                return
+            stored = self._store.create(obj)
+        except OverLimit as refusal:  # as in a cluster, and no reason to do without the others
+            self.refusals.append(refusal.message)
+            if isinstance(obj, api.Pod):
+                self.refused_pods[given_key(obj)] = refusal.message
+            return
+        except (StatusError, InputError) as error:
+            raise _located(error, given) from error
+        if isinstance(stored, workloads.MAKERS):
+            self._workloads.append(stored)
+        if stored.metadata.owner_references:
+            self._owned_pods.add(stored.metadata.uid)
+        if isinstance(stored, api.Pod) and not stored.spec.node_name and stored.status.phase not in api.FINISHED_PHASES:
+            self.asked += 1
+
+
+def _located(error: StatusError | InputError, given: Given) -> InputError:
+    name = f"{given.object.KIND} {api.key(given.object)}"
+    place = {} if given.place is None else given.place._asdict()
+    located = error if isinstance(error, InputError) else InputError(error.message)
+    return located.located(object=name, **place)

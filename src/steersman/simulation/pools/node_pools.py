@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Node pools: the kinds of nodes that a cluster can have more or fewer of, what each costs, and between which limits.
+
+Users write them as a document of kind NodePools. `plan nodes` searches over the number of nodes of each pool; the autoscaler
+of a scenario adds and removes them. A node that exists belongs to the pool that `node_costs.pool_of` names.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping
+from os import PathLike
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from steersman import api
+from steersman.api import (
+    DocumentKind,
+    DocumentPart,
+    convert_document,
+    find_unknown_fields,
+    label_syntax,
+    quantity_checks,
+    schema_of,
+)
+from steersman.base import POOLS_VERSION, InputError
+from steersman.simulation.pools.node_costs import POOL_LABEL, PRICE_ANNOTATION
+
+POOLS_KIND: Final = "NodePools"
+KUBELET_LABELS: Final = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
+"""Labels that every kubelet gives to its node, unless the template has others."""
+PODS_PER_NODE: Final = "110"
+"""The kubelet's `maxPods`, for templates that say nothing about pods."""
+
+PoolsSource: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | NodePools"
+"""A file with a document of kind NodePools, the document as a dict, or pools that are already loaded."""
+
+_POOL_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_MAX_POOL_NAME: Final = 50
+_POOLS: Final = DocumentKind(POOLS_VERSION, POOLS_KIND)
+
+
+class NodePool(DocumentPart, frozen=True, kw_only=True):
+    """Nodes that are alike but for their names and zones."""
+
+    name: str
+    #: Of one node.
+    price_per_hour: float
+    #: Nodes that the pool has at least, and at most; None: there is no limit.
+    min: int = 0
+    max: int | None = None
+    #: Nodes are in these zones in turn: the first node in the first zone, the next one in the next.
+    zones: tuple[str, ...] = ()
+    #: Whether the provider may take its nodes back; see `PoolLimits.spot_share`.
+    spot: bool = False
+    #: For the autoscaler of a scenario: from the wish for a node to its arrival.
+    boot_seconds: float = 60.0
+    #: For the autoscaler of a scenario: for how long a node must be needless before it goes.
+    scale_down_delay_seconds: float = 600.0
+    #: A node without a name: labels, annotations, taints, capacity and allocatable.
+    template: api.Node
+
+    def zone_of(self, number: int) -> str | None:
+        """The zone of the node with this number, by turns; None for a pool without zones."""
+        return self.zones[number % len(self.zones)] if self.zones else None
+
+    def node_name(self, number: int) -> str:
+        return f"{self.name}-{number}"
+
+    def make_node(self, number: int, zone: str | None = None) -> api.Node:
+        """Node `<pool>-<number>` of the pool, in the given zone or in the one whose turn it is."""
+        name, template = self.node_name(number), self.template
+        own = {POOL_LABEL: self.name, api.HOSTNAME_LABEL: name}
+        chosen_zone = zone or self.zone_of(number)
+        if chosen_zone is not None:
+            own[api.ZONE_LABEL] = chosen_zone
+        metadata = api.ObjectMeta(
+            name=name,
+            labels={**KUBELET_LABELS, **template.metadata.labels, **own},
+            annotations={**template.metadata.annotations, PRICE_ANNOTATION: str(self.price_per_hour)},
+        )
+        return api.Node(metadata=metadata, spec=template.spec, status=_status(template))
+
+    def make_nodes(self, count: int, taken: Collection[str] = (), first: int = 0) -> Iterator[api.Node]:
+        """So many nodes in zones by turns, beginning with the turn of `first`; names in `taken` are passed over."""
+        number = first
+        for turn in range(first, first + count):
+            while self.node_name(number) in taken:
+                number += 1
+            yield self.make_node(number, self.zone_of(turn))
+            number += 1
+
+
+class PoolLimits(DocumentPart, frozen=True):
+    """Limits for all pools together."""
+
+    #: Spot nodes have at most this share of the allocatable CPU of all nodes; None: there is no limit.
+    spot_share: float | None = None
+
+
+class NodePools(DocumentPart, frozen=True):
+    """A document of kind NodePools: pools by name, and limits for all of them; made by `load_pools`."""
+
+    pools: tuple[NodePool, ...]
+    limits: PoolLimits = PoolLimits()
+    api_version: str = POOLS_VERSION
+    kind: str = POOLS_KIND
+
+    def __getitem__(self, name: str) -> NodePool:
+        """The pool of that name; raises `KeyError`."""
+        return {pool.name: pool for pool in self.pools}[name]
+
+    def __contains__(self, name: object) -> bool:
+        return any(pool.name == name for pool in self.pools)
+
+    def __iter__(self) -> Iterator[NodePool]:
+        return iter(self.pools)
+
+    def __len__(self) -> int:
+        return len(self.pools)
+
+
+def load_pools(source: PoolsSource) -> NodePools:
+    """Raises `InputError` with file, field, value and what would be right."""
+    if isinstance(source, NodePools):
+        _check(source)
+        return source
+    return _POOLS.load(source, _read_pools)
+
+
+def _status(template: api.Node) -> api.NodeStatus:
+    """Capacity and allocatable stand in for each other; a node without a number of pods has the kubelet's."""
+    status = template.status
+    allocatable = {"pods": PODS_PER_NODE, **(status.allocatable or status.capacity)}
+    capacity = {**allocatable, **status.capacity}
+    return msgspec.structs.replace(status, allocatable=allocatable, capacity=capacity)
+
+
+def _read_pools(document: dict[str, Any]) -> NodePools:
+    try:
+        pools = convert_document(document, NodePools)
+        _check_template_fields(document)
+        _check(pools)
+    except InputError as error:
+        raise error.located(object=POOLS_KIND) from error
+    return pools
+
+
+def _check_template_fields(document: dict[str, Any]) -> None:
+    """A misspelt field of a template would make other nodes than those that its author has in mind."""
+    schema = schema_of(api.Node.API_VERSION, api.Node.KIND)
+    assert schema is not None
+    for index, pool in enumerate(document["pools"]):
+        for field in find_unknown_fields(pool["template"], schema):
+            raise InputError("is no field of a Node", field=f"pools[{index}].template.{field.path}", hint=field.hint)
+
+
+def _check(pools: NodePools) -> None:
+    if not pools.pools:
+        raise InputError("has no pool", field="pools", hint="write at least one")
+    names = [pool.name for pool in pools.pools]
+    for index, pool in enumerate(pools.pools):
+        path = f"pools[{index}]"
+        if pool.name in names[:index]:
+            raise InputError("is the name of two pools", field=f"{path}.name", value=pool.name)
+        try:
+            _check_pool(pool)
+        except InputError as error:
+            raise error.beneath(path) from error
+    share = pools.limits.spot_share
+    if share is not None and not 0 <= share <= 1:
+        raise InputError("is no share", field="limits.spotShare", value=share, hint="write a number from 0 to 1")
+
+
+def _check_pool(pool: NodePool) -> None:
+    if not _POOL_NAME.fullmatch(pool.name) or len(pool.name) > _MAX_POOL_NAME:
+        hint = f"use up to {_MAX_POOL_NAME} lower case letters, digits and '-': nodes are named after the pool"
+        raise InputError("is no name for a pool", field="name", value=pool.name, hint=hint)
+    for field, number in (
+        ("pricePerHour", pool.price_per_hour),
+        ("bootSeconds", pool.boot_seconds),
+        ("scaleDownDelaySeconds", pool.scale_down_delay_seconds),
+    ):
+        if not math.isfinite(number) or number < 0:
+            raise InputError("must be a number from 0", field=field, value=number)
+    if pool.min < 0:
+        raise InputError("must not be negative", field="min", value=pool.min)
+    if pool.max is not None and pool.max < pool.min:
+        raise InputError(f"is less than min, which is {pool.min}", field="max", value=pool.max)
+    _check_zones(pool)
+    _check_template(pool.template)
+
+
+def _check_zones(pool: NodePool) -> None:
+    for index, zone in enumerate(pool.zones):
+        if not zone or label_syntax.value_errors(zone):
+            raise InputError("is no label value", field=f"zones[{index}]", value=zone, hint="use a name such as zone-a")
+        if zone in pool.zones[:index]:
+            raise InputError("is there twice", field=f"zones[{index}]", value=zone)
+    labelled = pool.template.metadata.labels.get(api.ZONE_LABEL)
+    if pool.zones and labelled is not None:
+        field = f"template.metadata.labels[{api.ZONE_LABEL}]"
+        raise InputError("is said twice, here and by zones", field=field, value=labelled, hint="leave one of them out")
+
+
+def _check_template(template: api.Node) -> None:
+    if template.metadata.name:
+        hint = "leave it out: nodes are named after the pool"
+        raise InputError(
+            "must not have a name", field="template.metadata.name", value=template.metadata.name, hint=hint
+        )
+    for key, value in template.metadata.labels.items():
+        complaints = (*label_syntax.key_errors(key), *label_syntax.value_errors(value))
+        if complaints:
+            raise InputError(complaints[0], field=f"template.metadata.labels[{key}]", value=value)
+    if not (template.status.allocatable or template.status.capacity):
+        hint = 'write at least cpu and memory, such as {cpu: "8", memory: 32Gi}'
+        raise InputError("is empty: nothing fits on such a node", field="template.status.allocatable", hint=hint)
+    try:
+        quantity_checks.check_quantities(template)
+    except InputError as error:
+        raise error.beneath("template") from error

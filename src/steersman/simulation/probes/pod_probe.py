@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pod against all nodes now, on a fork of a simulation: the decision that its scheduler would make.
+
+A pod that has a node is removed from it first. Other pods may be removed too, and nodes added with their daemon pods: what if
+all terminating pods were gone, or a pool had one more node? `explain` uses it; `queue_place` says where a pod waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple, Self
+
+import msgspec
+
+from steersman import api
+from steersman.framework import EXTENDER_PLUGIN, ClusterEventWithHint, Code, CycleAborted, Status
+from steersman.scheduler.cycle import Decision, Scheduled, Unschedulable
+from steersman.scheduler.diagnosis import (
+    Explanation,
+    NodeExplanation,
+    Outcome,
+    Verdict,
+    decided,
+    detail_preemptions,
+    explain,
+    without_cycle,
+)
+from steersman.scheduler.runtime import Profile
+from steersman.scheduler.state import LiveNodes
+from steersman.scheduler.what_if import WhatIfScheduler
+from steersman.simulation.simulation import Simulation
+
+TAKEN_AWAY: Final = "an extender took the node away"
+
+_replace = msgspec.structs.replace
+
+
+class ProbedCycle(NamedTuple):
+    """The result of a cycle."""
+
+    explanation: Explanation
+    #: The plugins that reject the pod.
+    rejectors: frozenset[str] = frozenset()
+
+
+class PodProbe:
+    """One pod on a fork of a simulation, without a node. To be closed."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        pod: api.Pod,
+        *,
+        without: Iterable[api.Pod] = (),
+        changed: Iterable[api.Object] = (),
+        nodes: Sequence[api.Node] = (),
+    ) -> None:
+        """Pods `without` are gone, objects that have `changed` are as given, and `nodes` are new."""
+        self._at = simulation.now
+        self._trial = simulation.fork()
+        self._what_if = what_if = WhatIfScheduler(self._trial.scheduler)
+        self._trial.prepare_forks()
+        detail_preemptions(what_if.profiles.values())
+        self.profile = _profile_for(what_if.profiles, pod)
+        for other in without:
+            what_if.delete(other)
+        for obj in changed:
+            what_if.change(obj)
+        unplaced = _unplaced(pod, self.profile.name)
+        if unplaced is not simulation.cluster.find(api.Pod, api.key(pod)):
+            what_if.delete(pod)
+            what_if.change(unplaced)
+        if nodes:
+            self._add(nodes)
+        self.pod = what_if.info(unplaced)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._trial.close()
+
+    @property
+    def hints(self) -> Iterable[tuple[str, ClusterEventWithHint]]:
+        """The events that the plugins of the pod's profile have registered for, by plugin."""
+        return self.profile.hints
+
+    def gate(self) -> Status | None:
+        """Why the pod would not be tried at all; None: it would."""
+        return self._what_if.gate(self.pod)
+
+    def cycle(self, preferred: str = "") -> ProbedCycle:
+        """The pod's cycle. Among equally good nodes the preferred one is the choice."""
+        try:
+            evaluation = self._what_if.evaluate(self.pod, all_nodes=True)
+            explanation = explain(
+                self.profile, self.pod, evaluation, LiveNodes(self._what_if.cache.nodes), self._at or None
+            )
+            if not evaluation.feasible_count or self._asks_extenders:
+                return self._decided(explanation)
+            choice = evaluation.choose(self._what_if.cycle.rng)
+        except CycleAborted as abort:
+            broken = without_cycle(self.pod.key, self.profile.name, abort.status.message, self._at or None)
+            return ProbedCycle(_replace(broken, outcome=Outcome.ERROR))
+        return ProbedCycle(
+            _replace(explanation, node=_preferred(explanation, choice.node, preferred), ties=choice.ties)
+        )
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _add(self, nodes: Sequence[api.Node]) -> None:
+        """Adds nodes, and places the daemon pods that their controllers make for them."""
+        self._trial.add(nodes)
+        self._trial.settle(places=False)
+        names = {node.metadata.name for node in nodes}
+        for pod in list(self._trial.cluster.objects(api.Pod).values()):
+            if not pod.spec.node_name and (info := self._what_if.info(pod)).pinned_to in names:
+                self._what_if.decide(info)
+
+    @property
+    def _asks_extenders(self) -> bool:
+        return bool(self._what_if.scheduler.options.extenders)
+
+    def _decided(self, explanation: Explanation) -> ProbedCycle:
+        """The explanation with what the whole cycle comes to: the message, whether making room would help, what extenders
+        say."""
+        decision = self._trial.decide_on(self.pod)
+        if isinstance(decision, Scheduled):
+            return ProbedCycle(_replace(explanation, node=decision.choice.node, ties=decision.choice.ties))
+        return ProbedCycle(decided(_with_refusals(explanation, decision), decision), _rejectors(decision))
+
+
+def template_of(simulation: Simulation, pod: api.Pod) -> object | None:
+    """An object that pods share which every plugin treats alike; None for a pod with claims, which are its own."""
+    info = simulation.scheduler.cache.shapes.info(pod)
+    return None if info.shape.has_claims or pod.spec.resource_claims else info.template
+
+
+def _profile_for(profiles: dict[str, Profile], pod: api.Pod) -> Profile:
+    """The pod's own profile; of a pod that another scheduler is to place, the default one."""
+    wanted = pod.scheduler_name
+    return profiles.get(wanted) or profiles.get(api.DEFAULT_SCHEDULER_NAME) or next(iter(profiles.values()))
+
+
+def _unplaced(pod: api.Pod, profile: str) -> api.Pod:
+    if not pod.spec.node_name and pod.scheduler_name == profile:
+        return pod
+    return _replace(pod, spec=_replace(pod.spec, node_name="", scheduler_name=profile))
+
+
+def _preferred(explanation: Explanation, chosen: str, preferred: str) -> str:
+    totals = {node.node: node.total for node in explanation.nodes if node.fits}
+    return preferred if preferred in totals and totals[preferred] == totals[chosen] else chosen
+
+
+def _rejectors(decision: Decision) -> frozenset[str]:
+    if not isinstance(decision, Unschedulable):
+        return frozenset()
+    return decision.diagnosis.unschedulable_plugins | decision.diagnosis.pending_plugins
+
+
+def _with_refusals(explanation: Explanation, decision: Decision) -> Explanation:
+    """The explanation with what extenders have against nodes that the plugins had nothing against."""
+    if not isinstance(decision, Unschedulable) or not any(node.fits for node in explanation.nodes):
+        return explanation
+    statuses = decision.diagnosis.statuses
+
+    def refused(node: NodeExplanation) -> NodeExplanation:
+        if not node.fits:
+            return node
+        status = statuses.of(node.node)
+        label, reasons = (
+            (Code.UNSCHEDULABLE.label, (TAKEN_AWAY,)) if status is None else (status.code.label, status.reasons)
+        )
+        plugin = EXTENDER_PLUGIN if status is None else status.plugin or EXTENDER_PLUGIN
+        return NodeExplanation(node.node, False, (Verdict(plugin, label, reasons),))
+
+    return _replace(explanation, nodes=tuple(map(refused, explanation.nodes)))

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forks of a simulation: what-if questions, and transactions.
+
+    trial = simulation.fork()
+    trial.add("deployment.yaml").run()
+    trial.commit()  # or revert(), or close()
+
+A trial is a simulation of its own. What it offers beyond that serves questions which a cluster is never asked: to try pods
+without letting time pass, or to leave pods out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Self
+
+from steersman import api
+from steersman.cluster.kubelets import DrainRound
+from steersman.framework import PodInfo
+from steersman.scheduler.cycle import Decision
+from steersman.simulation import copies
+from steersman.simulation.simulated_cluster import Origin, SimulatedCluster, StateVersion
+from steersman.simulation.simulation import Simulation
+from steersman.simulation.virtual_time.driver import OnDecision
+from steersman.simulation.virtual_time.tasks import SimulationError
+
+NO_FORK: Final = "this simulation is no fork of another one, or the other one is gone: there is nothing to {}"
+ORIGIN_CHANGED: Final = "the simulation that this one is a fork of has changed since: its changes would be lost"
+
+
+class Trial(Simulation):
+    """A fork of a simulation. Made by `Simulation.fork`."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+
+    # -- transactions ------------------------------------------------------------------------------------------------
+
+    def commit(self) -> None:
+        """Make the origin what this fork is, and this a new fork of it.
+
+        Raises `SimulationError` if the origin has changed since it was forked, or is gone. Read `cluster` of the origin again
+        afterwards: the store is another one.
+        """
+        origin, version = self._living_origin("commit to")
+        if origin.version != version:
+            raise SimulationError(ORIGIN_CHANGED)
+        copy = copies.fork_of(self._cluster)
+        origin.driver.close()
+        origin.become(self._cluster)
+        self._cluster.become(copy)
+        self._cluster.origin = Origin.of(origin)
+
+    def revert(self) -> None:
+        """Make this again what the origin is. Raises `SimulationError` if that is gone."""
+        origin, _ = self._living_origin("revert to")
+        self._cluster.driver.close()
+        self._cluster.become(copies.fork_of(origin))
+        self._cluster.origin = Origin.of(origin)
+
+    def reseed(self, seed: int) -> Self:
+        """Become what `load` with this seed would have given, so that several seeds need one load.
+
+        Raises `SimulationError` once a random number may have been drawn: after a run or another event, and where a policy or
+        annotations describe the behaviour of pods that came with a node. The fork has no origin any more.
+        """
+        copies.reseed(self._cluster, seed)
+        return self
+
+    # -- questions ---------------------------------------------------------------------------------------------------
+
+    @property
+    def failed_pods(self) -> int:
+        """The number of pods of which an attempt has failed so far."""
+        return len(self._cluster.driver.writer.failures)
+
+    def settle(self, *, places: bool = True) -> None:
+        """Let controllers and kubelets do what is due now, then place the pods that are ready if `places`. No time passes."""
+        self._cluster.settle(places=places)
+
+    def schedule_now(self, *, only_ready: bool = False, on_decision: OnDecision | None = None) -> None:
+        """Try every pod that waits for a node, without waiting for backoffs; no time passes.
+
+        With `only_ready`, pods that were tried without success are left alone.
+        """
+        self._cluster.schedule_now(only_ready=only_ready, on_decision=on_decision)
+
+    def decide_on(self, pod: PodInfo) -> Decision:
+        """Return the decision on a pod that is not taken from the queue, with extenders where they are called.
+
+        The decision is not carried out, but a node that is found is assumed, and preemption begins.
+        """
+        return self._cluster.driver.decide_on(pod)
+
+    def exclude(self, pods: Sequence[api.Pod]) -> None:
+        """Remove pods without a node from the scheduler's view; they stay in the cluster."""
+        self._cluster.exclude(pods)
+
+    def drain_rounds(self, node: str) -> Sequence[DrainRound]:
+        """Return the rounds of the node's latest drain so far; none if it was not drained."""
+        drain = self._cluster.driver.drains.get(node)
+        return () if drain is None else tuple(drain.rounds)
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _living_origin(self, purpose: str) -> tuple[SimulatedCluster, StateVersion]:
+        origin = self._cluster.origin
+        cluster = None if origin is None else origin.cluster()
+        if origin is None or cluster is None:
+            raise SimulationError(NO_FORK.format(purpose))
+        return cluster, origin.version
+
+
+def unpickled(plugin_files: Sequence[str], content: bytes) -> Trial:
+    """Return the simulation that another process has pickled; it is a fork whose origin is gone."""
+    return Trial(copies.unpickled(plugin_files, content))
