@@ -204,6 +204,35 @@ if TYPE_CHECKING:
         PodTemplateSpec as PodTemplateSpec,
         ResourceRequirements as ResourceRequirements,
     )
+    from steersman.api.pod_groups import (
+        INITIALLY_SCHEDULED as INITIALLY_SCHEDULED,
+        AllDisruptionMode as AllDisruptionMode,
+        AnyPodGroup as AnyPodGroup,
+        BasicSchedulingPolicy as BasicSchedulingPolicy,
+        CompositeGangSchedulingPolicy as CompositeGangSchedulingPolicy,
+        CompositePodGroup as CompositePodGroup,
+        CompositePodGroupSchedulingPolicy as CompositePodGroupSchedulingPolicy,
+        CompositePodGroupSpec as CompositePodGroupSpec,
+        CompositePodGroupStatus as CompositePodGroupStatus,
+        CompositePodGroupTemplate as CompositePodGroupTemplate,
+        DisruptionMode as DisruptionMode,
+        GangSchedulingPolicy as GangSchedulingPolicy,
+        PodGroup as PodGroup,
+        PodGroupResourceClaimStatus as PodGroupResourceClaimStatus,
+        PodGroupSchedulingConstraints as PodGroupSchedulingConstraints,
+        PodGroupSchedulingPolicy as PodGroupSchedulingPolicy,
+        PodGroupSpec as PodGroupSpec,
+        PodGroupStatus as PodGroupStatus,
+        PodGroupTemplate as PodGroupTemplate,
+        SingleDisruptionMode as SingleDisruptionMode,
+        TopologyConstraint as TopologyConstraint,
+        Workload as Workload,
+        WorkloadReference as WorkloadReference,
+        WorkloadSpec as WorkloadSpec,
+        group_priority as group_priority,
+        is_disrupted_as_one as is_disrupted_as_one,
+        topology_key as topology_key,
+    )
     from steersman.api.policy import (
         PodDisruptionBudget as PodDisruptionBudget,
         PodDisruptionBudgetSpec as PodDisruptionBudgetSpec,
@@ -476,6 +505,15 @@ else:
                 "PodExtendedResourceClaimStatus PodOS PodReadinessGate PodResourceClaim "
                 "PodResourceClaimStatus PodSchedulingGate PodSchedulingGroup PodSpec PodStatus "
                 "PodTemplateSpec ResourceRequirements"
+            ),
+            "pod_groups": (
+                "AllDisruptionMode AnyPodGroup BasicSchedulingPolicy CompositeGangSchedulingPolicy "
+                "CompositePodGroup CompositePodGroupSchedulingPolicy CompositePodGroupSpec "
+                "CompositePodGroupStatus CompositePodGroupTemplate DisruptionMode "
+                "GangSchedulingPolicy INITIALLY_SCHEDULED PodGroup PodGroupResourceClaimStatus "
+                "PodGroupSchedulingConstraints PodGroupSchedulingPolicy PodGroupSpec PodGroupStatus "
+                "PodGroupTemplate SingleDisruptionMode TopologyConstraint Workload WorkloadReference "
+                "WorkloadSpec group_priority is_disrupted_as_one topology_key"
             ),
             "policy": ("PodDisruptionBudget PodDisruptionBudgetSpec PodDisruptionBudgetStatus PriorityClass"),
             "quantity": "Amount Format MAX_INT64 MILLI NANO canonical memoised parse value_of",

@@ -154,6 +154,24 @@ if TYPE_CHECKING:
         default_normalize_score as default_normalize_score,
         invalid_score as invalid_score,
     )
+    from steersman.framework.pod_groups import (
+        GroupKey as GroupKey,
+        GroupKind as GroupKind,
+        Placement as Placement,
+        PlacementFeasiblePlugin as PlacementFeasiblePlugin,
+        PlacementGeneratePlugin as PlacementGeneratePlugin,
+        PlacementProgress as PlacementProgress,
+        PlacementScore as PlacementScore,
+        PlacementScorePlugin as PlacementScorePlugin,
+        PodGroupAssignments as PodGroupAssignments,
+        PodGroupInfo as PodGroupInfo,
+        PodGroupPostFilterPlugin as PodGroupPostFilterPlugin,
+        PodGroupPostFilterResult as PodGroupPostFilterResult,
+        PodGroups as PodGroups,
+        PodGroupState as PodGroupState,
+        ProposedAssignment as ProposedAssignment,
+        ScheduleGroup as ScheduleGroup,
+    )
     from steersman.framework.pod_info import (
         ANY_ADDRESS as ANY_ADDRESS,
         POD_SHAPES as POD_SHAPES,
@@ -281,6 +299,12 @@ else:
                 "PreFilterResult PreScorePlugin QueueSortPlugin QueuedPod RejectionAnswer "
                 "ReservePlugin ScorePlugin StatusAnswer TellsReleasedPods default_normalize_score "
                 "invalid_score"
+            ),
+            "pod_groups": (
+                "GroupKey GroupKind Placement PlacementFeasiblePlugin PlacementGeneratePlugin "
+                "PlacementProgress PlacementScore PlacementScorePlugin PodGroupAssignments "
+                "PodGroupInfo PodGroupPostFilterPlugin PodGroupPostFilterResult PodGroupState "
+                "PodGroups ProposedAssignment ScheduleGroup"
             ),
             "pod_info": (
                 "ANY_ADDRESS AffinityTerm HostPort POD_SHAPES PodInfo PodShape PodShapes "
