@@ -10,6 +10,7 @@ from steersman import api
 from steersman.base.clock import Clock, ManualClock
 from steersman.framework.handle import Gates, Nodes, Objects
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.pod_groups import PodGroups
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.ports import Binder
 from steersman.framework.reading import ApiReader, NoReader
@@ -121,6 +122,7 @@ class FakeHandle:
         self.gates: Gates = FakeGates(gates or {})
         self.binder: Binder = binder or RecordingBinder()
         self.client: ApiReader = NoReader()
+        self.pod_groups: PodGroups | None = None
         self._nominated = nominated or {}
 
     def nominated_pods(self, node_name: str) -> Sequence[PodInfo]:

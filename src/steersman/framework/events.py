@@ -92,6 +92,7 @@ class EventResource:
     RESOURCE_SLICE: Final = "resource.k8s.io/ResourceSlice"
     DEVICE_CLASS: Final = "resource.k8s.io/DeviceClass"
     POD_GROUP: Final = "scheduling.k8s.io/PodGroup"
+    COMPOSITE_POD_GROUP: Final = "scheduling.k8s.io/CompositePodGroup"
     WILDCARD: Final = "*"
 
 

@@ -15,6 +15,7 @@ from steersman import api
 from steersman.base import Clock, Rng
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.pod_groups import PodGroups
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.ports import Binder, PodWriter, ResourceClaimWriter, VolumeWriter
 from steersman.framework.reading import ApiReader
@@ -88,6 +89,10 @@ class Handle(Protocol):
     def gates(self) -> Gates: ...
     @property
     def binder(self) -> Binder: ...
+
+    @property
+    def pod_groups(self) -> PodGroups | None:
+        """Pod groups with their members; None without the gate GenericWorkload."""
 
     @property
     def client(self) -> ApiReader:

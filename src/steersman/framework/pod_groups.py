@@ -56,10 +56,12 @@ class PodGroupInfo(msgspec.Struct, eq=False):
 
     def leaves(self) -> Iterator[PodGroupInfo]:
         """Yield the PodGroups of the tree in the order of the tree."""
-        if not self.is_composite:
-            yield self
-        for child in self.children:
-            yield from child.leaves()
+        waiting = [self]
+        while waiting:
+            group = waiting.pop()
+            if not group.is_composite:
+                yield group
+            waiting += reversed(group.children)
 
     def pods(self) -> Iterator[PodInfo]:
         """Yield the members of all leaves that are to be scheduled in this cycle."""

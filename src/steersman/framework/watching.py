@@ -60,12 +60,14 @@ def events_of(kinds: Iterable[type[api.Object]]) -> Iterator[ClusterEvent]:
             yield from _events(EventResource.NODE, *_ADD_AND_DELETE, *_updates("NODE"))
         elif kind is api.Pod:
             yield from _events(EventResource.ASSIGNED_POD, *_ADD_AND_DELETE, *_updates("POD"), ActionType.UPDATE)
-            # As in kube-scheduler without the gate GangScheduling, adding or deleting a pod without
-            # a node requeues no pods.
+            # Adding or deleting a pod without a node moves no pods.
             for resource in (EventResource.UNSCHEDULABLE_POD, EventResource.TARGET_POD):
                 yield from _events(resource, *_updates("POD"), ActionType.UPDATE)
         else:
             yield from _events(event_resource(kind), *_ADD_AND_DELETE, ActionType.UPDATE)
+        if kind is api.PodGroup:
+            # Watched with the gate GenericWorkload, with which new pods without a node move others.
+            yield from _events(EventResource.UNSCHEDULED_POD, ActionType.ADD)
 
 
 def _events(resource: str, *actions: ActionType) -> Iterator[ClusterEvent]:

@@ -20,6 +20,12 @@ from steersman.testing.devices import (
     make_resource_claim,
     make_slice,
 )
+from steersman.testing.groups import (
+    CompositePodGroupBuilder,
+    PodGroupBuilder,
+    make_composite_pod_group,
+    make_pod_group,
+)
 from steersman.testing.harness import Harness, NotPlacedError
 from steersman.testing.nodes import NodeBuilder, make_node
 from steersman.testing.objects import (
@@ -64,6 +70,7 @@ __all__ = [
     "Builder",
     "CSINodeBuilder",
     "ClaimBuilder",
+    "CompositePodGroupBuilder",
     "DeviceClassBuilder",
     "DisruptionBudgetBuilder",
     "Expression",
@@ -74,6 +81,7 @@ __all__ = [
     "PluginCheck",
     "PluginCheckError",
     "PodBuilder",
+    "PodGroupBuilder",
     "ReplicasBuilder",
     "ReplicationControllerBuilder",
     "ResourceClaimBuilder",
@@ -90,6 +98,7 @@ __all__ = [
     "label_selector",
     "less_than",
     "make_claim",
+    "make_composite_pod_group",
     "make_csi_node",
     "make_device",
     "make_device_class",
@@ -97,6 +106,7 @@ __all__ = [
     "make_namespace",
     "make_node",
     "make_pod",
+    "make_pod_group",
     "make_replica_set",
     "make_replication_controller",
     "make_resource_claim",

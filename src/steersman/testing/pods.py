@@ -182,6 +182,10 @@ class PodBuilder(Builder[api.Pod]):
     def priority(self, priority: int) -> Self:
         return self._spec(priority=priority)
 
+    def in_group(self, name: str) -> Self:
+        """Make the pod a member of a PodGroup."""
+        return self._spec(scheduling_group=api.PodSchedulingGroup(pod_group_name=name))
+
     def preemption_policy(self, policy: str) -> Self:
         return self._spec(preemption_policy=policy)
 

@@ -40,6 +40,7 @@ from steersman.scheduler.runtime.profile import Profile
 from steersman.scheduler.runtime.profiles import build_profiles
 from steersman.scheduler.runtime.registry import Registry
 from steersman.scheduler.state.cache import Cache
+from steersman.scheduler.state.pod_groups import PodGroupTable
 
 POP_FROM_BACKOFF_GATE = "SchedulerPopFromBackoffQ"
 
@@ -68,6 +69,13 @@ class SchedulerOptions(msgspec.Struct, frozen=True):
     bindings_at_once: int = BINDINGS_AT_ONCE
     #: Whether to use the scalar engine: slow, for comparisons.
     scalar: bool = False
+
+
+def make_pod_groups(gates: FeatureGates) -> PodGroupTable | None:
+    """Return the table of pod groups, or None if they are not scheduled."""
+    if not gates.enabled("GenericWorkload"):
+        return None
+    return PodGroupTable(has_composites=gates.enabled("CompositePodGroup"))
 
 
 def make_profiles(options: SchedulerOptions, handle_of: Callable[[str], ProfileHandle]) -> dict[str, Profile]:

@@ -35,7 +35,13 @@ from steersman.framework import (
     error,
     with_custom,
 )
-from steersman.scheduler.assembly.construction import SchedulerOptions, make_cycle, make_profiles, make_queue
+from steersman.scheduler.assembly.construction import (
+    SchedulerOptions,
+    make_cycle,
+    make_pod_groups,
+    make_profiles,
+    make_queue,
+)
 from steersman.scheduler.assembly.extender_cycle import ExtenderCycle
 from steersman.scheduler.assembly.nominations import NominatedPods
 from steersman.scheduler.assembly.observers import AttemptObserver, Observers
@@ -118,7 +124,7 @@ class Scheduler:
         self._spawn = spawn
         self.objects = ObjectStore()
         shapes = PodShapes(resize_by_totals=options.gates.has_rule(Rule.RESIZE_BY_TOTALS))
-        self.cache = Cache(self.objects, shapes)
+        self.cache = Cache(self.objects, shapes, make_pod_groups(options.gates))
         self.waiting_pods = WaitingPods()
         self.pods_in_pre_bind = PodsInPreBind()
         #: Every unfinished pod by namespace/name, from the informer.
@@ -478,5 +484,6 @@ class Scheduler:
             spawn_task=self._spawn,
             volumes=self._writer,
             resource_claims=self._writer,
+            pod_groups=self.cache.pod_groups,
             postpones=self.options.postpones,
         )

@@ -61,6 +61,7 @@ class Ingest:
         `on_dequeued` is called with the uid of a pending pod that was deleted or has a node. `seen`
         removes fields hidden by feature gates."""
         self._cache = cache
+        self._groups = cache.pod_groups
         self._objects = objects
         self._queue = queue
         self._scheduler_names = scheduler_names
@@ -180,7 +181,12 @@ class Ingest:
             self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
         elif self._is_ours(pod):
             self._parse(pod)
+            if self._groups is None:
+                self._queue.add(pod)
+                return
+            self._groups.put(pod)
             self._queue.add(pod)
+            self._queue.move_all(self._queue.pod_events.unscheduled_add, None, pod)
 
     def _pod_updated(self, old: api.Pod, new: api.Pod) -> None:
         if new.status.start_time != old.status.start_time:
@@ -208,6 +214,8 @@ class Ingest:
         self._pod_added(new)
 
     def _pending_pod_updated(self, old: api.Pod, new: api.Pod) -> None:
+        if self._groups is not None:
+            self._groups.put(new)
         if self._cache.is_assumed(new.metadata.uid):
             if new.metadata.deletion_timestamp is not None and old.metadata.deletion_timestamp is None:
                 self._assumed_pod_deleted(new)
@@ -240,7 +248,10 @@ class Ingest:
             self._leave_queue(known)
             if self._cache.is_assumed(known.metadata.uid):
                 self._assumed_pod_deleted(known)
-            elif known.status.nominated_node_name:
+                return
+            if self._groups is not None:
+                self._groups.remove(known)
+            if known.status.nominated_node_name:
                 self._release_nomination(known)
 
     def _leave_queue(self, pod: api.Pod) -> None:
@@ -255,6 +266,8 @@ class Ingest:
             return
         if not self._reject_waiting(pod.metadata.uid):
             self._cache.forget(record.info)
+        if self._groups is not None:
+            self._groups.remove(pod)
         self._queue.move_all(ASSIGNED_POD_DELETE, assigned(record.info.pod, record.node_name), None)
 
     def _release_nomination(self, pod: api.Pod) -> None:
@@ -275,6 +288,8 @@ class Ingest:
                 labels = old.metadata.labels if old is not None else {}
                 if labels != obj.metadata.labels:
                     self._cache.nodes.on_namespaces_changed()
+            elif self._groups is not None and isinstance(obj, api.AnyPodGroup):
+                self._groups.set_group(obj)
             action = ActionType.ADD if old is None else ActionType.UPDATE
             self._queue.move_all(change_event(type(obj), action), old, obj)
         except Exception:
@@ -285,4 +300,6 @@ class Ingest:
         old = self._objects.remove(obj)
         if isinstance(obj, api.Namespace):
             self._cache.nodes.on_namespaces_changed()
+        elif self._groups is not None and isinstance(obj, api.AnyPodGroup):
+            self._groups.remove_group(obj)
         self._queue.move_all(change_event(type(obj), ActionType.DELETE), old or obj, None)

@@ -16,7 +16,7 @@ from steersman.base import InputError, SteersmanError
 def check(obj: api.Object) -> None:
     """Raise `InputError` with field and value for an invalid object other than a node or pod."""
     check_readable(obj)
-    if isinstance(obj, api.DeviceClass):
+    if isinstance(obj, api.DeviceClass | api.AnyPodGroup):
         check_time(obj.metadata.creation_timestamp, "metadata.creationTimestamp")
     elif isinstance(obj, api.ResourceClaim) and obj.status.allocation is not None:
         check_time(obj.status.allocation.allocation_timestamp, "status.allocation.allocationTimestamp")

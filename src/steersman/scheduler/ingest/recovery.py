@@ -52,15 +52,22 @@ class Recovery:
             self.forget_pod(earlier)
 
     def other(self, obj: api.Object, earlier: api.Object | None) -> None:
+        groups = self._cache.pod_groups
         if earlier is None:
             self._objects.remove(obj)
         else:
             self._objects.put(earlier)
+        if groups is not None and isinstance(obj, api.AnyPodGroup):
+            groups.remove_group(obj)
+            if isinstance(earlier, api.AnyPodGroup):
+                groups.set_group(earlier)
 
     def forget_pod(self, pod: api.Pod) -> None:
         """Remove the pod everywhere."""
         self._pods.pop(api.key(pod), None)
         self._cache.drop_pod(pod.metadata.uid)
+        if self._cache.pod_groups is not None:
+            self._cache.pod_groups.remove(pod)
         self._attempt(pod, self._queue.delete)
 
     def _attempt(self, obj: api.Object, act: Callable[..., None]) -> bool:

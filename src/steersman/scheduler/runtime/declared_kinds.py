@@ -29,10 +29,14 @@ def declared_kinds(plugins: Mapping[str, type]) -> tuple[type[api.Object], ...]:
 
 
 def kinds_by_gates(gates: Gates) -> tuple[type[api.Object], ...]:
-    """Return the kinds that plugins read themselves, without duplicates; some may be watched as
-    well."""
+    """Return the kinds that are watched because a feature gate is on."""
     has_rules = gates.enabled("DRADeviceTaintRules") and gates.has_rule(Rule.DEVICE_TAINT_RULES_V1)
-    return (api.DeviceTaintRule,) if has_rules else ()
+    conditions: dict[type[api.Object], bool] = {
+        api.DeviceTaintRule: has_rules,
+        api.PodGroup: gates.enabled("GenericWorkload"),
+        api.CompositePodGroup: gates.enabled("CompositePodGroup"),
+    }
+    return tuple(kind for kind, is_watched in conditions.items() if is_watched)
 
 
 def declared_reads(plugins: Mapping[str, type]) -> tuple[type[api.Object], ...]:

@@ -16,6 +16,7 @@ from steersman.framework import (
     Gates,
     NodeInfo,
     PodAccess,
+    PodGroups,
     PodInfo,
     ResourceClaimWriter,
     VolumeWriter,
@@ -70,6 +71,7 @@ class ProfileHandle(msgspec.Struct, frozen=True):
     spawn_task: Callable[[Coroutine[Any, Any, None]], object]
     volumes: VolumeWriter
     resource_claims: ResourceClaimWriter
+    pod_groups: PodGroups | None = None
     postpones: bool = False
 
     @property

@@ -26,6 +26,7 @@ from steersman.base.graph_copy import copied_attributes, finished_by, shallow, s
 from steersman.framework import PodInfo, PodShapes
 from steersman.scheduler.state.node_table import NodeTable
 from steersman.scheduler.state.objects import ObjectStore
+from steersman.scheduler.state.pod_groups import PodGroupTable
 from steersman.scheduler.state.pod_lifecycle import INITIAL, CachedPodState, Life, PodEvent, illegal
 from steersman.scheduler.state.validation import validate
 
@@ -66,8 +67,12 @@ def _disown(original: Cache, made: Cache) -> None:
 class Cache:
     """Nodes and pods. As in upstream, an assumed pod stays even if the watch never confirms it."""
 
-    def __init__(self, objects: ObjectStore, shapes: PodShapes | None = None) -> None:
+    def __init__(
+        self, objects: ObjectStore, shapes: PodShapes | None = None, pod_groups: PodGroupTable | None = None
+    ) -> None:
         self.objects = objects
+        #: Pod groups with their members; None without the gate GenericWorkload.
+        self.pod_groups = pod_groups
         self.shapes = PodShapes() if shapes is None else shapes
         self.nodes = NodeTable(self.namespace_labels)
         self._records: dict[str, PodRecord] = {}
@@ -94,6 +99,8 @@ class Cache:
         except Exception:
             self.drop_pod(pod.uid)
             raise
+        if self.pod_groups is not None:
+            self.pod_groups.assume(pod.pod, node_name)
 
     def finish_binding(self, pod: PodInfo) -> None:
         """Record that the API server accepted the binding. No effect if the watch has already
@@ -110,6 +117,8 @@ class Cache:
 
     def forget(self, pod: PodInfo) -> None:
         """Remove an assumed pod whose binding failed."""
+        if self.pod_groups is not None:
+            self.pod_groups.forget(pod.pod)
         self._drop(self._record(pod.uid, pod.key, PodEvent.FORGET), PodEvent.FORGET)
 
     # -- watch events -----------------------------------------------------------------------------
@@ -134,13 +143,19 @@ class Cache:
             confirmed = record.life.after(PodEvent.ADD, record.info.key)
             self._replace(record, pod)
             self._confirm(record, confirmed)
+        if self.pod_groups is not None:
+            self.pod_groups.put(pod)
 
     def update_pod(self, pod: Pod) -> None:
         record = self._record(pod.metadata.uid, key(pod), PodEvent.UPDATE)
         self._advance(record, PodEvent.UPDATE)
         self._replace(record, pod)
+        if self.pod_groups is not None:
+            self.pod_groups.put(pod)
 
     def remove_pod(self, pod: Pod) -> None:
+        if self.pod_groups is not None:
+            self.pod_groups.remove(pod)
         self._drop(self._record(pod.metadata.uid, key(pod), PodEvent.REMOVE), PodEvent.REMOVE)
 
     def set_node(self, node: Node) -> None:
@@ -169,8 +184,14 @@ class Cache:
         record = self._records.pop(uid, None)
         if record is None:
             return
-        self.assumed_count -= record.life.is_assumed
+        self._dropped(record)
         self._rebuild()
+
+    def _dropped(self, record: PodRecord) -> None:
+        """Update the counts and the pod's group after its record was removed."""
+        self.assumed_count -= record.life.is_assumed
+        if self.pod_groups is not None:
+            (self.pod_groups.forget if record.life.is_assumed else self.pod_groups.remove)(record.info.pod)
 
     def drop_node(self, name: str) -> None:
         """Remove the node, keeping its pods, and rebuild the columns."""
@@ -199,7 +220,7 @@ class Cache:
                 self.nodes.add_pod(record.info, record.node_name)
             except Exception:
                 logger.exception("pod %s cannot be added to the cache", record.info.key)
-                self.assumed_count -= record.life.is_assumed
+                self._dropped(record)
                 del self._records[uid]
                 return False
         return True

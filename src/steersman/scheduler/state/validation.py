@@ -17,6 +17,7 @@ from steersman.api import Taint
 from steersman.base import ChangeLog, ReferenceChecks
 from steersman.framework import POD_SHAPES, Column, HostPort, PodInfo, node_allocatable
 from steersman.scheduler.state.count_validation import COUNT_CHECKS, shares_memory
+from steersman.scheduler.state.group_hierarchy import GROUP_ROOTS, group_of_pod
 from steersman.scheduler.state.images import IMAGES
 from steersman.scheduler.state.invariants import describe_pods, describe_row, expect, live_rows, pods_on_rows
 from steersman.scheduler.state.label_columns import LABEL_VALUES, REQUIREMENT_COLUMNS, TAINT_SETS
@@ -118,6 +119,25 @@ def _validate_tree(table: NodeTable) -> None:
     for row, node in live_rows(table):
         expected.setdefault(zone_of(node.metadata.labels), set()).add(table.names[row])
     expect("table", "nodes by zone", {zone: set(names) for zone, names in table.tree.zones.items()}, expected)
+
+
+@CACHE_CHECKS.register(GROUP_ROOTS)
+def _validate_groups(cache: Cache) -> None:
+    """Compare the hierarchy of groups with the objects, and the members on nodes with the records."""
+    groups = cache.pod_groups
+    if groups is None:
+        return
+    expect("pod groups", "inconsistent", list(groups.hierarchy.problems()), [])
+    found: Counter[tuple[str, str]] = Counter()
+    for key, members in groups.members():
+        expect(f"group {key}", "without members", members.count, members.count or 1)
+        found.update((uid, "assigned") for uid in members.assigned)
+        found.update((uid, record.node_name) for uid in members.assumed if (record := cache.get(uid)))
+        overlap = members.unscheduled.keys() & (members.assumed.keys() | members.assigned.keys())
+        expect(f"group {key}", "members in two states", set(overlap), set())
+    records = [record for record in cache.pods() if group_of_pod(record.info.pod) is not None]
+    expected = Counter((r.info.uid, r.node_name if r.life.is_assumed else "assigned") for r in records)
+    expect("pod groups", "members on nodes", found, expected)
 
 
 # -- columns --------------------------------------------------------------------------------------
