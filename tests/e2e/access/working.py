@@ -116,7 +116,9 @@ class Work:
         tainted = make_node("n2").capacity(cpu="100", memory="1Gi", pods="5").taint("for", "others")
         self.admin.create_nodes(manifest(tainted))
         sizes = itertools.count(101)
-        wait_until(lambda: self._has_series_after_growth(next(sizes)), what="an event that was counted", interval=0.5)
+        wait_until(
+            lambda: self._has_series_after_growth(next(sizes)), 120.0, what="an event that was counted", interval=0.5
+        )
 
     def _has_series_after_growth(self, cpu: int) -> bool:
         """A node that grows is a reason to look again."""
