@@ -63,7 +63,7 @@ if TYPE_CHECKING:
         HIDDEN_PASSWORD as HIDDEN_PASSWORD,
         hide_passwords as hide_passwords,
     )
-    from steersman.base.rng import Rng as Rng, SeededRng as SeededRng
+    from steersman.base.rng import FirstByName as FirstByName, Rng as Rng, SeededRng as SeededRng
     from steersman.base.text_tables import (
         aligned as aligned,
         counted as counted,
@@ -96,7 +96,7 @@ else:
             "moved_packages": "install",
             "printable_text": "has_printable_lines printable printable_json printable_lines",
             "redaction": "HIDDEN_DATA HIDDEN_PASSWORD hide_passwords",
-            "rng": "Rng SeededRng",
+            "rng": "FirstByName Rng SeededRng",
             "text_tables": "aligned counted duration_text hanging wrapped",
             "timing": "Timing",
             "waiting": "ended_before",

@@ -51,3 +51,7 @@ class SeededRng:
         # Derived from one of 2**53 equally likely floats; much faster than random.Random.randrange,
         # and called for every pod.
         return int(self.random() * n)
+
+
+class FirstByName(SeededRng):
+    """Pseudo-random numbers; among equally good nodes the byte-wise smallest name wins instead of a random one."""

@@ -64,6 +64,8 @@ def _print_table(agreements: list[Agreement]) -> None:
     rows = [("AREA", "CASES", "AGREE", "CHECKS", "")]
     for agreement in agreements:
         share = f"{100 * agreement.agreeing / agreement.cases:.1f} %"
+        for level, agreeing in agreement.by_level.items():
+            share += f"{';' if level == 1 else ','} level {level}: {agreeing}"
         rows.append((agreement.area, str(agreement.cases), str(agreement.agreeing), str(agreement.checks), share))
     if agreements:
         say("\n".join(aligned(rows, 1, terminal_width())))

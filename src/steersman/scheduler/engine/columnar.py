@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from steersman.base import CacheSpec, Memo, Rng
+from steersman.base import CacheSpec, FirstByName, Memo, Rng
 from steersman.base.graph_copy import copied_attributes, no_value
 from steersman.framework import BoolColumn, CycleState, Feasible, NodeInfo, Objects, PodInfo, Status
 from steersman.scheduler.engine import scalar
@@ -485,4 +485,6 @@ class ColumnarEvaluation(Evaluation):
 def one_of(rows: Rows, names: Sequence[str], rng: Rng) -> Choice:
     """Return a random one of the best rows, as upstream breaks ties."""
     ties = len(rows)
+    if ties > 1 and isinstance(rng, FirstByName):
+        return Choice(min(names[row] for row in rows), ties)
     return Choice(names[rows[rng.randrange(ties) if ties > 1 else 0]], ties)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from steersman.base import Rng
+from steersman.base import FirstByName, Rng
 from steersman.framework import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
@@ -236,7 +236,8 @@ class ScalarEvaluation(Evaluation):
         if table is None:
             return Choice(self._feasible[0].name, 1)
         names = table.best()
-        chosen = names[rng.randrange(len(names))] if len(names) > 1 else names[0]
+        is_drawn = len(names) > 1 and not isinstance(rng, FirstByName)
+        chosen = names[rng.randrange(len(names)) if is_drawn else 0]
         return Choice(chosen, len(names))
 
 

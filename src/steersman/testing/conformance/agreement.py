@@ -10,6 +10,7 @@ import msgspec
 
 from steersman.testing.conformance.bundles import Case
 from steersman.testing.conformance.difference import GoldenDifference
+from steersman.testing.conformance.group_levels import LEVELS
 
 _LONGEST: Final = 160
 """Maximum length of an abridged value."""
@@ -22,11 +23,15 @@ class Agreement(msgspec.Struct):
     cases: int = 0
     agreeing: int = 0
     checks: int = 0
+    #: Number of cases that agree at each level; empty for kinds of cases without levels.
+    by_level: dict[int, int] = {}
 
     def count(self, case: Case) -> None:
         self.cases += 1
         self.agreeing += case.agrees
         self.checks += case.checks
+        for level in LEVELS if case.level is not None else ():
+            self.by_level[level] = self.by_level.get(level, 0) + (level <= (case.level or 0))
 
     @property
     def is_full(self) -> bool:

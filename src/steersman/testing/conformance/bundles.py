@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden bundles: files with a JSON document per line, of one of three kinds, run line by line.
+"""Golden bundles: files with a JSON document per line, of one of four kinds, run line by line.
 
-`steersman conformance` calls `run_bundle`, which uses `scenarios` and `compare`, `queue_traces` or
-`config_documents`. The kind is detected from the content.
+`steersman conformance` calls `run_bundle`, which uses `scenarios` and `compare`, `group_replay` and `group_levels`,
+`queue_traces` or `config_documents`. The kind is detected from the content.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from steersman.base import InputError
 from steersman.testing.conformance.compare import compare
 from steersman.testing.conformance.config_documents import run_document
 from steersman.testing.conformance.difference import GoldenDifference
+from steersman.testing.conformance.group_levels import LEVELS, agreed_level, located_differences
+from steersman.testing.conformance.group_replay import run_group_scenario
 from steersman.testing.conformance.queue_traces import run_trace
 from steersman.testing.conformance.scenarios import run_scenario
 
@@ -37,10 +39,12 @@ class Kind(StrEnum):
     """Kind of a line."""
 
     SCENARIO = "scenario"
+    GROUP_SCENARIO = "scenario with pod groups"
     QUEUE_TRACE = "queue trace"
     CONFIG_DOCUMENT = "config document"
 
 
+_SCENARIOS: Final = (Kind.SCENARIO, Kind.GROUP_SCENARIO)
 #: Required keys of a line of each kind.
 _KEYS: Final = {
     Kind.SCENARIO: {"name", "objects", "pods", "expected"},
@@ -56,6 +60,8 @@ class Case(msgspec.Struct, frozen=True):
     area: str
     checks: int
     differences: tuple[Located, ...]
+    #: Highest level of agreement; None for kinds without levels.
+    level: int | None = None
 
     @property
     def agrees(self) -> bool:
@@ -80,23 +86,29 @@ def run_bundle(path: str, *, scalar: bool = False, areas: Iterable[str] = (), ve
 def run_case(kind: Kind, document: Document, *, scalar: bool = False) -> Case:
     """Run one line; an exception counts as a difference."""
     name, checks = _name_and_checks(kind, document)
+    has_levels = kind is Kind.GROUP_SCENARIO
     try:
-        differences = tuple(_RUNNERS[kind](document, scalar))
+        level, differences = (
+            _group_scenario(document, scalar) if has_levels else (None, _RUNNERS[kind](document, scalar))
+        )
+        found = tuple(differences)
     except Exception as error:  # a crash is the worst difference
-        differences = (("", GoldenDifference(RAISED, "a result", f"{type(error).__name__}: {error}")),)
-    return Case(name, area_of(kind, document), checks, differences)
+        level = 0 if has_levels else None
+        found = (("", GoldenDifference(RAISED, "a result", f"{type(error).__name__}: {error}")),)
+    return Case(name, area_of(kind, document), checks, found, level)
 
 
 def kind_of(document: object) -> Kind | None:
     if isinstance(document, dict):
         for kind, keys in _KEYS.items():
             if keys <= document.keys():
-                return kind
+                has_groups = kind is Kind.SCENARIO and isinstance(document["expected"], dict)
+                return Kind.GROUP_SCENARIO if has_groups else kind
     return None
 
 
 def area_of(kind: Kind, document: Document) -> str:
-    if kind is Kind.SCENARIO:
+    if kind in _SCENARIOS:
         return str(document.get("area", "scenarios"))
     return "queue" if kind is Kind.QUEUE_TRACE else "config"
 
@@ -104,6 +116,8 @@ def area_of(kind: Kind, document: Document) -> str:
 def _name_and_checks(kind: Kind, document: Document) -> tuple[str, int]:
     if kind is Kind.SCENARIO:
         return document["name"], len(document["expected"])
+    if kind is Kind.GROUP_SCENARIO:
+        return document["name"], len(document["expected"]["cycles"])
     return document["id"], len(document["ops"]) if kind is Kind.QUEUE_TRACE else 1
 
 
@@ -112,6 +126,13 @@ def _scenario(document: Document, scalar: bool) -> Iterator[Located]:
     for expected, actual in zip(document["expected"], results, strict=True):
         for difference in compare(expected, actual):
             yield f"pod {expected['pod']}", difference
+
+
+def _group_scenario(document: Document, scalar: bool) -> tuple[int, Iterator[Located]]:
+    """Return the highest level of agreement, and the differences at the strictest one."""
+    expected, actual = document["expected"], run_group_scenario(document, scalar=scalar)
+    level = agreed_level(expected, actual)
+    return level, iter(()) if level == LEVELS[-1] else located_differences(expected, actual)
 
 
 def _queue_trace(document: Document, _: bool) -> Iterator[Located]:

@@ -33,7 +33,7 @@ def chosen_devices(profile: Profile, pod: PodInfo, node: str) -> dict[str, Any]:
     plugin.reserve(state, pod, node)
     cycle = state.read(CLAIMS_STATE_KEY, CycleClaims) or CycleClaims()
     devices = {
-        claim.metadata.name: _listed(cycle.allocations.get(index, claim.status.allocation))
+        claim.metadata.name: listed_devices(cycle.allocations.get(index, claim.status.allocation))
         for index, claim in enumerate(cycle.own_claims)
     }
     plugin.unreserve(state, pod, node)
@@ -65,6 +65,7 @@ def write_deallocation(outcome: Mapping[str, Any], setting: Setting) -> None:
         setting.objects.put(claim)
 
 
-def _listed(allocation: api.AllocationResult | None) -> list[str]:
+def listed_devices(allocation: api.AllocationResult | None) -> list[str]:
+    """Return the allocated devices in the corpus' format."""
     results = () if allocation is None else allocation.devices.results
     return [f"{r.request}={r.driver}/{r.pool}/{r.device}" for r in results]

@@ -55,7 +55,7 @@ class ScenarioReplay:
         #: Placed pods with claims, in order.
         self._placed: list[tuple[Profile, PodInfo, str]] = []
         for document in scenario["objects"]:
-            self._setting.change(codec.convert_object(_with_uid(document)))
+            self._setting.change(codec.convert_object(with_uid(document)))
         for pod in self._pods:
             self._setting.change(pod)
         pods = self._setting.scheduler.pods.values()
@@ -181,12 +181,12 @@ class ScenarioReplay:
 
     def _pod(self, document: Document) -> api.Pod:
         """Return the pod without a resource version, as the replay changes it."""
-        pod = codec.convert_object(_with_uid({"apiVersion": "v1", "kind": "Pod", **document}))
+        pod = codec.convert_object(with_uid({"apiVersion": "v1", "kind": "Pod", **document}))
         assert isinstance(pod, api.Pod)
         return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, resource_version=""))
 
 
-def _with_uid(document: Document) -> dict[str, Any]:
+def with_uid(document: Document) -> dict[str, Any]:
     meta = dict(document["metadata"])
     kind = document["kind"]
     meta.setdefault("uid", f"uid-{kind.lower()}-{meta.get('namespace', '')}-{meta['name']}")
