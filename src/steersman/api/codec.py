@@ -25,7 +25,9 @@ NEEDS_KIND: Final = 'an object needs "apiVersion" and "kind"'
 
 _STRING_MAPS: Final = frozenset({"labels", "annotations", "matchLabels"})
 """Maps whose `null` values are empty strings; elsewhere, `null` is an absent entry."""
-_FOREIGN_SHAPES: Final = frozenset({"resource.k8s.io/v1alpha3", "resource.k8s.io/v1beta1"})
+_FOREIGN_SHAPES: Final = frozenset(
+    {"resource.k8s.io/v1alpha3", "resource.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha2"}
+)
 """Versions of known kinds whose fields differ from the version that is read."""
 
 

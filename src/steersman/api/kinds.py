@@ -12,6 +12,7 @@ from steersman.api.limits import LimitRange, ResourceQuota, RuntimeClass
 from steersman.api.meta import Object
 from steersman.api.node import Namespace, Node
 from steersman.api.pod import Pod
+from steersman.api.pod_groups import CompositePodGroup, PodGroup, Workload
 from steersman.api.policy import PodDisruptionBudget, PriorityClass
 from steersman.api.resource_claim import ResourceClaim, ResourceClaimTemplate
 from steersman.api.storage import (
@@ -64,6 +65,9 @@ _CLASSES: Final[tuple[type[Object], ...]] = (
     DeviceTaintRule,
     ResourceClaim,
     ResourceClaimTemplate,
+    PodGroup,
+    CompositePodGroup,
+    Workload,
 )
 
 KINDS: Final[dict[str, type[Object]]] = {cls.KIND: cls for cls in _CLASSES}

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import msgspec
 
 from steersman.api import codec, documents, quantity_checks
+from steersman.api.added_definitions import GATES_OF_KINDS
 from steersman.api.documents import Found, SourcePlace
 from steersman.api.kinds import KINDS
 from steersman.api.manifest_folders import CHART, renderer_of
@@ -215,8 +216,9 @@ class _Collection:
 
 
 def _is_served(header: codec.Header) -> bool:
-    """Return whether an API server of this Kubernetes version serves the kind's version."""
-    return not header.api_version or (header.api_version, header.kind) in definition_names()
+    """Return whether an API server with default feature gates serves the kind's version."""
+    identity = (header.api_version or "", header.kind or "")
+    return not header.api_version or (identity in definition_names() and identity not in GATES_OF_KINDS)
 
 
 def _decode(found: Found, cls: type[Object]) -> Object:

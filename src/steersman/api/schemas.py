@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields of all built-in kinds, from the OpenAPI document of Kubernetes v1.36.
+"""Fields of all built-in kinds, from the OpenAPI document of Kubernetes v1.36 and `added_definitions`.
 
 The tables are a data file of the package `kubernetes-validate`, whose code is never imported (it would import a JSON
 schema validator). The file is read at the first request for a schema, which `steersman run` never makes. Used by the
@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
+from steersman.api.added_definitions import added_definitions
 from steersman.base import InputError
 
 SchemaNode: TypeAlias = Mapping[str, Any]
@@ -153,7 +154,7 @@ def definitions() -> Mapping[str, SchemaNode]:
         found: Mapping[str, SchemaNode] = document["$defs"]
     except (OSError, msgspec.DecodeError, KeyError, TypeError) as error:
         raise InputError(f"the field tables of {PACKAGE} cannot be read: {error}", file=str(file)) from error
-    return found
+    return {**found, **dict(added_definitions())}
 
 
 @cache

@@ -31,6 +31,7 @@ from steersman.cluster.store import (
     Store,
     typed,
 )
+from steersman.config import FeatureGates
 from steersman.framework import is_custom
 from steersman.kube.serving import Listen, bound_sockets
 from steersman.record import LiveRecording
@@ -116,11 +117,12 @@ async def _running(
     errors: InternalErrors,
     data: ClusterData | None,
 ) -> AsyncIterator[Sandbox]:
-    catalog = Catalog(_declared_kinds(chosen))
+    gates = FeatureGates.parse(options.feature_gates, options.emulated_version)
+    catalog = Catalog(_declared_kinds(chosen), gates)
     restored = None if data is None else data.restore(catalog.declared)
     clock = ScaledClock(options.speed, start=None if restored is None else max(restored.now, time.time()))
     timers = LoopTimers(clock, asyncio.get_running_loop())
-    store = _store(clock, restored)
+    store = _store(clock, restored, gates)
     make_credentials = partial(new_credentials, options.bind_address)
     credentials = make_credentials() if data is None else data.credentials(make_credentials)
     failure = asyncio.get_running_loop().create_future()
@@ -215,10 +217,15 @@ async def _closing(sockets: Sequence[socket.socket]) -> AsyncIterator[None]:
             bound.close()
 
 
-def _store(clock: ScaledClock, restored: RestoredCluster | None) -> Store:
+def _store(clock: ScaledClock, restored: RestoredCluster | None, gates: FeatureGates) -> Store:
     store = Store(
         clock,
-        admission=KubeAdmission(check_annotations, enforces_classes=True, assigns_service_accounts=True),
+        admission=KubeAdmission(
+            check_annotations,
+            enforces_classes=True,
+            assigns_service_accounts=True,
+            group_policies=gates.enabled("PodGroupPreemptionPolicy"),
+        ),
         history=HISTORY_LENGTH,
         keeps_documents=True,
         awaited_finalizers=None,

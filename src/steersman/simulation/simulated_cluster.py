@@ -12,7 +12,7 @@ arguments in `JournaledCall`, and none of them changes afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 from weakref import ref
 
 from steersman import api
@@ -32,6 +32,9 @@ from steersman.simulation.next_decision import NextDecision, check_feasible, nex
 from steersman.simulation.results.explanation_recorder import ExplanationRecorder
 from steersman.simulation.setup import SimulationSetup
 from steersman.simulation.virtual_time.driver import Driver, OnDecision
+
+GROUP_POLICIES: Final = "PodGroupPreemptionPolicy"
+"""Gate with which pod groups have preemption policies."""
 
 
 @shared_by_copies
@@ -63,7 +66,9 @@ class SimulatedCluster:
         self.setup = setup
         clock = ManualClock(setup.start)
         awaited = CONTROLLED_FINALIZERS if setup.controllers else frozenset[str]()
-        self.store = Store(clock, admission=KubeAdmission(check_annotations), awaited_finalizers=awaited)
+        group_policies = setup.options.gates.enabled(GROUP_POLICIES)
+        admission = KubeAdmission(check_annotations, group_policies=group_policies)
+        self.store = Store(clock, admission=admission, awaited_finalizers=awaited)
         self.driver = Driver(
             self.store, clock, setup.seed, setup.options, setup.kubelets, controllers=setup.controllers
         )

@@ -82,6 +82,8 @@ _VALUES: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
     },
     (_RBAC, "ClusterRoleBinding"): {"roleRef": {}, "roleRef.apiGroup": _RBAC},
     (_RBAC, "RoleBinding"): {"roleRef": {}, "roleRef.apiGroup": _RBAC},
+    ("scheduling.k8s.io", "PodGroup"): {"spec.disruptionMode": {"single": {}}},
+    ("scheduling.k8s.io", "CompositePodGroup"): {"spec.disruptionMode": {"single": {}}},
     ("scheduling.k8s.io", "PriorityClass"): {"preemptionPolicy": "PreemptLowerPriority"},
     ("storage.k8s.io", "CSIDriver"): {
         "spec.attachRequired": True,

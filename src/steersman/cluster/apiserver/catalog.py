@@ -9,15 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from steersman import api
-from steersman.cluster.apiserver.resources import BUILT_IN, GROUPS, Resource
+from steersman.cluster.apiserver.resources import BUILT_IN, GATED, GATED_SINCE, GROUPS, Resource
+from steersman.config import DEFAULT_GATES, FeatureGates
 
 
 class Catalog:
-    """Resources by group, version and plural. `declared` are the structs of plugins' own kinds."""
+    """Resources by group, version and plural. `declared` are the structs of plugins' own kinds; `gates`
+    determine which resources of newer versions are served."""
 
-    def __init__(self, declared: Iterable[type[api.Object]] = ()) -> None:
+    def __init__(self, declared: Iterable[type[api.Object]] = (), gates: FeatureGates = DEFAULT_GATES) -> None:
         self.declared = tuple(declared)
-        self._built_in = {(resource.api_version, resource.plural): resource for resource in BUILT_IN}
+        is_new = gates.version >= GATED_SINCE
+        self._gated = tuple(one for one in GATED if is_new and gates.enabled(one.gate))
+        served = (*BUILT_IN, *self._gated)
+        self._built_in = {(resource.api_version, resource.plural): resource for resource in served}
         #: CustomResourceDefinition name → its resources, preferred version first.
         self._custom: dict[str, tuple[Resource, ...]] = {}
         self._found = dict(self._built_in)
@@ -40,7 +45,7 @@ class Catalog:
     def groups(self) -> list[tuple[str, tuple[str, ...]]]:
         """Return the non-core groups and their versions, preferred version first."""
         versions = dict(GROUPS)
-        for resources in self._custom.values():
+        for resources in (self._gated, *self._custom.values()):
             for resource in resources:
                 known = versions.get(resource.group, ())
                 if resource.version not in known:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Built-in resources: all that a kube-apiserver v1.36 serves by default, as in its discovery.
+"""Built-in resources: all that a kube-apiserver v1.36 serves by default, as in its discovery, and those that
+v1.37 serves with a feature gate.
 
 `catalog` serves them together with custom resources. A resource names the class under which the
 store holds its objects: the struct of `steersman.api` if it exists, else a class without fields,
@@ -49,6 +50,8 @@ class Resource(msgspec.Struct, frozen=True):
     stored_as: type[api.Object] | None = None
     singular_name: str = ""
     list_kind_name: str = ""
+    #: Feature gate without which the resource is not served; "" for others.
+    gate: str = ""
 
     @property
     def group(self) -> str:
@@ -93,7 +96,12 @@ _POD_SUBRESOURCES: Final = (
     Subresource("resize", "Pod"),
     status_of("Pod"),
 )
-_STORED_VERSIONS: Final = {"events": "v1", "horizontalpodautoscalers": "autoscaling/v2"}
+_STORED_VERSIONS: Final = {
+    "events": "v1",
+    "horizontalpodautoscalers": "autoscaling/v2",
+    "podgroups": "scheduling.k8s.io/v1beta1",
+    "workloads": "scheduling.k8s.io/v1beta1",
+}
 """Storage versions of resources with several versions."""
 
 
@@ -202,6 +210,17 @@ def _measurements() -> Iterable[Resource]:
     yield Resource(version, "pods", "PodMetrics", verbs=READ)
 
 
+def _pod_groups() -> Iterable[Resource]:
+    """Yield the resources of pod groups. A server with composite groups serves v1alpha3."""
+    group, composite = "scheduling.k8s.io", "CompositePodGroup"
+    for version, gate in (("v1beta1", "GenericWorkload"), ("v1alpha3", composite)):
+        api_version = f"{group}/{version}"
+        if gate == composite:
+            yield msgspec.structs.replace(_with_status(api_version, "compositepodgroups", composite), gate=gate)
+        yield msgspec.structs.replace(_with_status(api_version, "podgroups", "PodGroup"), gate=gate)
+        yield Resource(api_version, "workloads", "Workload", gate=gate)
+
+
 def _extensions() -> Iterable[Resource]:
     admission, extensions = "admissionregistration.k8s.io/v1", ("api-extensions",)
     for plural, kind in (
@@ -268,6 +287,10 @@ def _stored(resource: Resource) -> Resource:
 
 BUILT_IN: Final[tuple[Resource, ...]] = tuple(_stored(resource) for resource in _table())
 """All built-in resources, in discovery order."""
+GATED: Final[tuple[Resource, ...]] = tuple(_stored(resource) for resource in _pod_groups())
+"""Resources that are served only with their feature gate, in discovery order."""
+GATED_SINCE: Final = (1, 37)
+"""The first version that serves them."""
 
 GROUPS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("apiregistration.k8s.io", ("v1",)),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`meta.k8s.io/v1` Tables: objects as the rows that `kubectl get` prints.
 
-`workload_tables` and `cluster_tables` declare columns of built-in kinds; a CustomResourceDefinition
+`workload_tables`, `group_tables` and `cluster_tables` declare columns of built-in kinds; a CustomResourceDefinition
 has its own (`additionalPrinterColumns`); other kinds have a name and an age.
 """
 
@@ -14,7 +14,7 @@ import msgspec
 
 from steersman.api import find_values, part
 from steersman.base import InputError
-from steersman.cluster.apiserver import cluster_tables, workload_tables  # noqa: F401 - they declare layouts
+from steersman.cluster.apiserver import cluster_tables, group_tables, workload_tables  # noqa: F401 - they declare layouts
 from steersman.cluster.apiserver.table_layouts import LAYOUTS, TableColumn, TableLayout
 from steersman.cluster.apiserver.table_texts import INVALID, age
 from steersman.cluster.store.documents import Document

@@ -14,6 +14,7 @@ from steersman import api
 from steersman.api import codec
 from steersman.api.defaults import with_default_fields
 from steersman.cluster.store.admission import autoscaling, devices, nodes, priority, storage, workloads
+from steersman.cluster.store.admission.pod_groups import GroupAdmission
 from steersman.cluster.store.admission.pods import PodAdmission, comes_new
 from steersman.cluster.store.admission.quotas import quota_ledger
 from steersman.cluster.store.store import ClusterView, Store
@@ -73,7 +74,8 @@ class KubeAdmission:
     `enforces_classes`, a new pod is rejected if its runtime class does not exist, or if its
     priority or preemption policy differs from its priority class. With `assigns_service_accounts`,
     new pods without a service account get their namespace's default one, as by the admission plugin
-    ServiceAccount; its existence is not checked, and no token is mounted.
+    ServiceAccount; its existence is not checked, and no token is mounted. `group_policies` says whether
+    pod groups have preemption policies (gate PodGroupPreemptionPolicy).
     """
 
     def __init__(
@@ -82,10 +84,17 @@ class KubeAdmission:
         *,
         enforces_classes: bool = False,
         assigns_service_accounts: bool = False,
+        group_policies: bool = False,
     ) -> None:
         self._check_pod = check_pod
         pods = PodAdmission(enforces_classes=enforces_classes, assigns_service_accounts=assigns_service_accounts)
-        self._rules: dict[type[api.Object], _Rule] = {**_RULES, api.Pod: pods.admit}
+        groups = GroupAdmission(enforces_classes=enforces_classes, has_policies=group_policies).admit
+        self._rules: dict[type[api.Object], _Rule] = {
+            **_RULES,
+            api.CompositePodGroup: groups,
+            api.Pod: pods.admit,
+            api.PodGroup: groups,
+        }
 
     def __call__(self, obj: T, old: T | None, view: ClusterView) -> T:
         if old is None and obj.NAMESPACED:

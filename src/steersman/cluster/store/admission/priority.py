@@ -85,7 +85,11 @@ def _carried_over(spec: PodSpec, old: PodSpec) -> PodSpec:
 
 
 def _class_of(spec: PodSpec, view: ClusterView) -> PriorityClass | None:
-    name = spec.priority_class_name
+    return class_named(spec.priority_class_name, view)
+
+
+def class_named(name: str, view: ClusterView) -> PriorityClass | None:
+    """Return the class with this name; for "" the default class, or one without effect."""
     if not name:
         return _default_class(view) or _NO_CLASS
     return view.find(PriorityClass, name) or _BUILT_IN.get(name)
