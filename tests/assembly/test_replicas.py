@@ -14,7 +14,7 @@ from steersman.cluster.store import Pods, Store, feed
 from steersman.cluster.store.history import EventType
 from steersman.scheduler.assembly import EvaluationObserver, Scheduler
 from steersman.scheduler.cycle.decision import Decision, Scheduled
-from steersman.scheduler.queue.scheduling_queue import QueueInvariantError
+from steersman.scheduler.queue import QueueInvariantError
 from steersman.simulation.virtual_time.tasks import Tasks
 from steersman.simulation.virtual_time.writer import EmbeddedWriter
 from steersman.testing import make_node, make_pod

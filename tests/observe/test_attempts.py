@@ -17,6 +17,7 @@ from steersman.kube.observe import AttemptMetrics, Metrics
 from steersman.kube.observe.attempt_metrics import attempts_label
 from steersman.scheduler.assembly import Scheduler, SchedulerOptions
 from steersman.scheduler.cycle.decision import Failed, Scheduled, Unschedulable
+from steersman.scheduler.queue import QueuedPodInfo
 from steersman.simulation.virtual_time.tasks import Tasks
 from steersman.simulation.virtual_time.writer import EmbeddedWriter
 from steersman.testing import make_node, make_pod
@@ -100,7 +101,7 @@ def test_a_pod_that_is_dropped_is_no_attempt(cluster: MeasuredCluster) -> None:
 def test_a_cycle_that_was_cancelled_is_an_error(cluster: MeasuredCluster) -> None:
     cluster.add_pod("web")
     queued = cluster.scheduler.queue.pop_nowait()
-    assert queued is not None
+    assert isinstance(queued, QueuedPodInfo)
     info = cluster.scheduler.cache.shapes.info(queued.pod)
     cluster.measuring.begins()
     cluster.measuring.failed(queued, Failed(info, PROFILE, error("cancelled")))

@@ -11,7 +11,15 @@ from steersman.base.internal_errors import InternalErrors
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, HintFn
 from steersman.framework.status import Status, unschedulable
 from steersman.scheduler.plugins.priority_sort import PrioritySort
-from steersman.scheduler.queue import Place, QueuedPodInfo, QueueProfile, QueueSettings, SchedulingQueue, SortKey
+from steersman.scheduler.queue import (
+    Place,
+    QueuedPodGroup,
+    QueuedPodInfo,
+    QueueProfile,
+    QueueSettings,
+    SchedulingQueue,
+    SortKey,
+)
 
 PROFILE = "default-scheduler"
 #: A whole second, as ends of backoff are.
@@ -76,7 +84,12 @@ class QueueUnderTest:
 
     def pop(self) -> QueuedPodInfo:
         queued = self.queue.pop_nowait()
-        assert queued is not None
+        assert isinstance(queued, QueuedPodInfo)
+        return queued
+
+    def pop_group(self) -> QueuedPodGroup:
+        queued = self.queue.pop_nowait()
+        assert isinstance(queued, QueuedPodGroup)
         return queued
 
     def fail(self, queued: QueuedPodInfo, *plugins: str, pending: Iterable[str] = ()) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from tests.queue.queues import QueueUnderTest
 
-from steersman.scheduler.queue import QueuedPodInfo, sort_key_of
+from steersman.framework import QueuedPod
+from steersman.scheduler.queue import sort_key_of
 from steersman.testing import make_pod
 
 
@@ -50,7 +51,7 @@ def test_an_update_that_is_taken_back_leaves_the_order_as_it_was() -> None:
 
 def test_a_plugin_may_compare_pods_instead_of_giving_a_key() -> None:
     class ByName:
-        def less(self, first: QueuedPodInfo, second: QueuedPodInfo, /) -> bool:
+        def less(self, first: QueuedPod, second: QueuedPod, /) -> bool:
             return first.pod.metadata.name < second.pod.metadata.name
 
     test = QueueUnderTest(sort_key=sort_key_of(ByName()))
@@ -61,7 +62,7 @@ def test_a_plugin_may_compare_pods_instead_of_giving_a_key() -> None:
 
 def test_a_plugin_that_gives_a_key_is_asked_for_it() -> None:
     class YoungestFirst:
-        def sort_key(self, queued: QueuedPodInfo, /) -> tuple[int]:
+        def sort_key(self, queued: QueuedPod, /) -> tuple[int]:
             return (-queued.timestamp,)
 
     test = QueueUnderTest(sort_key=sort_key_of(YoungestFirst()))
@@ -76,7 +77,7 @@ def test_an_empty_queue_has_nothing_to_pop() -> None:
 
 def test_pods_that_a_plugin_cannot_compare_are_popped_nevertheless() -> None:
     class Broken:
-        def less(self, first: QueuedPodInfo, second: QueuedPodInfo, /) -> bool:
+        def less(self, first: QueuedPod, second: QueuedPod, /) -> bool:
             if "b" in (first.pod.metadata.name, second.pod.metadata.name):
                 raise KeyError("b")
             return first.pod.metadata.name < second.pod.metadata.name
@@ -89,7 +90,7 @@ def test_pods_that_a_plugin_cannot_compare_are_popped_nevertheless() -> None:
 
 def test_a_pod_that_a_plugin_has_no_key_for_is_popped_among_the_others() -> None:
     class Broken:
-        def sort_key(self, queued: QueuedPodInfo, /) -> tuple[str]:
+        def sort_key(self, queued: QueuedPod, /) -> tuple[str]:
             if queued.pod.metadata.name == "b":
                 raise KeyError("b")
             return (queued.pod.metadata.name,)

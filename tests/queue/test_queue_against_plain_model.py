@@ -117,7 +117,7 @@ class QueueAgainstModel(RuleBasedStateMachine):
         self.tick()
         queued, expected = self.queue.pop_nowait(), self.model.pop()
         assert (queued and queued.uid) == (expected and expected.uid)
-        if queued is not None:
+        if isinstance(queued, QueuedPodInfo):
             self.popped[queued.uid] = queued
 
     @precondition(lambda self: self.popped)

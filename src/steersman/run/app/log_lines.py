@@ -40,6 +40,7 @@ from steersman.scheduler.queue import (
     POP_FROM_BACKOFF_QUEUE,
     SCHEDULE_ATTEMPT_FAILURE,
     CountingQueueMetrics,
+    Queued,
     QueuedPodInfo,
 )
 from steersman.scheduler.runtime import Profile
@@ -253,7 +254,7 @@ class QueueLines:
         self._failures = log.v(3)
         self._moves = log.v(5)
 
-    def entered(self, queued: QueuedPodInfo, queue: str, event: str) -> None:
+    def entered(self, queued: Queued, queue: str, event: str) -> None:
         """Log the move. Pods popped from backoffQ do not enter activeQ."""
         if event == POP_FROM_BACKOFF_QUEUE:
             return

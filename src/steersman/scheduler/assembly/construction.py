@@ -23,7 +23,8 @@ from steersman.scheduler.assembly.registry import default_registry
 from steersman.scheduler.binding.cycle import BINDINGS_AT_ONCE
 from steersman.scheduler.cycle.schedule_one import SchedulingCycle
 from steersman.scheduler.queue import (
-    QueuedPodInfo,
+    PodGroupSettings,
+    Queued,
     QueueProfile,
     QueueSettings,
     SchedulingQueue,
@@ -110,11 +111,16 @@ def make_queue(
             pod_events_of(options.gates),
             options.gates.has_rule(Rule.GATED_PODS_KEEP_NOMINATIONS),
             options.gates.has_rule(Rule.DELETED_PODS_ARE_UNCOUNTED),
+            _pod_group_settings(options.gates),
         ),
         pod_lookup=pods.get,
         metrics=None if options.instruments is None else options.instruments.queue_metrics,
         internal_errors=options.internal_errors,
     )
+
+
+def _pod_group_settings(gates: FeatureGates) -> PodGroupSettings | None:
+    return PodGroupSettings(gates.enabled("CompositePodGroup")) if gates.enabled("GenericWorkload") else None
 
 
 def _sort_key(plugin: KeyedQueueSort | ComparingQueueSort) -> SortKey:
@@ -130,7 +136,7 @@ class _GuardedSortKey:
         self._sort_key = sort_key_of(plugin)
         self._method = f'plugin "{getattr(plugin, "name", "")}": sort_key()'
 
-    def __call__(self, queued: QueuedPodInfo) -> tuple[Any, ...]:
+    def __call__(self, queued: Queued) -> tuple[Any, ...]:
         try:
             key = self._sort_key(queued)
         except PLUGIN_FAULTS as cause:

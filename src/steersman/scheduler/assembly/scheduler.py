@@ -58,6 +58,7 @@ from steersman.scheduler.ingest import Ingest
 from steersman.scheduler.ingest.pod_level_resources import seen_pods
 from steersman.scheduler.queue import (
     PodAlreadyQueuedError,
+    QueuedPodGroup,
     QueuedPodInfo,
 )
 from steersman.scheduler.runtime.background import Background
@@ -186,7 +187,7 @@ class Scheduler:
             if queued is not None:
                 return self._schedule_popped(queued)
         self._observers.begins()
-        queued = self._next_pod() if self.postponed.ready else self.queue.pop_nowait()
+        queued = self._next_pod() if self.postponed.ready else self._pop()
         return None if queued is None else self._schedule(queued, None, placed)
 
     def _schedule_popped(self, queued: QueuedPodInfo) -> Decision:
@@ -332,10 +333,16 @@ class Scheduler:
         """Return a pod whose postponed attempt can continue, or the next of the queue."""
         queued = self.postponed.take_ready()
         if queued is None:
-            return self.queue.pop_nowait()
+            return self._pop()
         current = self.pods.get(queued.key)
         if current is not None:
             queued.replace_pod(current)
+        return queued
+
+    def _pop(self) -> QueuedPodInfo | None:
+        queued = self.queue.pop_nowait()
+        if isinstance(queued, QueuedPodGroup):
+            raise RuntimeError(f"{queued} cannot be scheduled as a pod")
         return queued
 
     def _needs_node(self, queued: QueuedPodInfo) -> bool:

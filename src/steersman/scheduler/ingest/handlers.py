@@ -283,6 +283,8 @@ class Ingest:
     def _other_changed(self, obj: api.Object) -> None:
         readable.check(obj)
         old = self._objects.put(obj)
+        if _is_unchanged(old, obj):
+            return
         try:
             if isinstance(obj, api.Namespace):
                 labels = old.metadata.labels if old is not None else {}
@@ -290,6 +292,7 @@ class Ingest:
                     self._cache.nodes.on_namespaces_changed()
             elif self._groups is not None and isinstance(obj, api.AnyPodGroup):
                 self._groups.set_group(obj)
+                (self._queue.add_pod_group if old is None else self._queue.update_pod_group)(obj)
             action = ActionType.ADD if old is None else ActionType.UPDATE
             self._queue.move_all(change_event(type(obj), action), old, obj)
         except Exception:
@@ -302,4 +305,11 @@ class Ingest:
             self._cache.nodes.on_namespaces_changed()
         elif self._groups is not None and isinstance(obj, api.AnyPodGroup):
             self._groups.remove_group(obj)
+            self._queue.delete_pod_group(obj)
         self._queue.move_all(change_event(type(obj), ActionType.DELETE), old or obj, None)
+
+
+def _is_unchanged(old: api.Object | None, obj: api.Object) -> bool:
+    """Return whether a group was delivered again, which must not move pods."""
+    version = obj.metadata.resource_version
+    return bool(version) and isinstance(old, api.AnyPodGroup) and old.metadata.resource_version == version

@@ -59,8 +59,10 @@ class Recovery:
             self._objects.put(earlier)
         if groups is not None and isinstance(obj, api.AnyPodGroup):
             groups.remove_group(obj)
+            self._attempt(obj, self._queue.delete_pod_group)
             if isinstance(earlier, api.AnyPodGroup):
                 groups.set_group(earlier)
+                self._attempt(earlier, self._queue.add_pod_group)
 
     def forget_pod(self, pod: api.Pod) -> None:
         """Remove the pod everywhere."""

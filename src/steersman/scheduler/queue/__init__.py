@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scheduling queue: activeQ, backoffQ, unschedulable pods, pods in flight, hints and
+"""The scheduling queue: activeQ, backoffQ, unschedulable pods, pods in flight, pod groups, hints and
 nominations.
 
 `ingest` reports pods and cluster events to it; `cycle` pops pods and puts failed ones back.
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from steersman.scheduler.queue.heap import SortKey as SortKey, sort_key_of as sort_key_of
     from steersman.scheduler.queue.hints import RecordedEvent as RecordedEvent
     from steersman.scheduler.queue.nominator import Nominator as Nominator, PodLookup as PodLookup, PodRef as PodRef
+    from steersman.scheduler.queue.pod_group_queue import SCHEDULE_ATTEMPT_FAILURE as SCHEDULE_ATTEMPT_FAILURE
+    from steersman.scheduler.queue.queue_views import QueueInvariantError as QueueInvariantError
     from steersman.scheduler.queue.queued_pod import (
         MICROSECONDS as MICROSECONDS,
         NEVER as NEVER,
@@ -22,15 +24,19 @@ if TYPE_CHECKING:
         Place as Place,
         QueuedPodInfo as QueuedPodInfo,
     )
+    from steersman.scheduler.queue.queued_pod_group import (
+        Queued as Queued,
+        QueuedMember as QueuedMember,
+        QueuedPodGroup as QueuedPodGroup,
+    )
     from steersman.scheduler.queue.scheduling_queue import (
         POP_FROM_BACKOFF_QUEUE as POP_FROM_BACKOFF_QUEUE,
-        SCHEDULE_ATTEMPT_FAILURE as SCHEDULE_ATTEMPT_FAILURE,
-        QueueInvariantError as QueueInvariantError,
         SchedulingQueue as SchedulingQueue,
     )
     from steersman.scheduler.queue.settings import (
         CountingQueueMetrics as CountingQueueMetrics,
         GateCheck as GateCheck,
+        PodGroupSettings as PodGroupSettings,
         PreEnqueue as PreEnqueue,
         QueueMetrics as QueueMetrics,
         QueueProfile as QueueProfile,
@@ -50,9 +56,15 @@ else:
             "heap": "SortKey sort_key_of",
             "hints": "RecordedEvent",
             "nominator": "Nominator PodLookup PodRef",
+            "pod_group_queue": "SCHEDULE_ATTEMPT_FAILURE",
+            "queue_views": "QueueInvariantError",
             "queued_pod": "IllegalMoveError MICROSECONDS NEVER Place QueuedPodInfo",
-            "scheduling_queue": ("POP_FROM_BACKOFF_QUEUE QueueInvariantError SCHEDULE_ATTEMPT_FAILURE SchedulingQueue"),
-            "settings": ("CountingQueueMetrics GateCheck PreEnqueue QueueMetrics QueueProfile QueueSettings hint_rows"),
+            "queued_pod_group": "Queued QueuedMember QueuedPodGroup",
+            "scheduling_queue": "POP_FROM_BACKOFF_QUEUE SchedulingQueue",
+            "settings": (
+                "CountingQueueMetrics GateCheck PodGroupSettings PreEnqueue QueueMetrics QueueProfile "
+                "QueueSettings hint_rows"
+            ),
             "sub_queues": "PendingPods PodAlreadyQueuedError QueueContents QueueStatistics",
         },
     )

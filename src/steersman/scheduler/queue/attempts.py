@@ -18,10 +18,11 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from steersman.framework import ClusterEvent
+from steersman.framework import ClusterEvent, Code, Status
 from steersman.scheduler.queue.backoff import BackoffQueue
 from steersman.scheduler.queue.hints import HintTable, RecordedEvent, Strategy
 from steersman.scheduler.queue.queued_pod import ACTIVE, IN_FLIGHT, NEVER, OUTSIDE, QueuedPodInfo
+from steersman.scheduler.queue.queued_pod_group import QueuedPodGroup
 from steersman.scheduler.queue.settings import QueueMetrics
 
 logger = logging.getLogger(__name__)
@@ -162,6 +163,34 @@ class Attempts:
             self.count_rejections(queued, -1)
         return True
 
+    def begin_group(self, group: QueuedPodGroup, event: str) -> bool:
+        """Begin the attempt of a popped group. Members whose UID is already in flight are dropped;
+        return False if none is left."""
+        group.attempts += 1
+        for member in list(group.pods()):
+            member.attempts += 1
+            if not self._in_flight.add(member, event):
+                logger.error("Pod %s is dropped: it is already being scheduled", member.key)
+                group.remove(member.key)
+                member.move_to(OUTSIDE, event)
+                continue
+            member.group = None
+            self.count_rejections(member, -1)
+        group.move_to(IN_FLIGHT if group.size else OUTSIDE, event)
+        self.begun += group.size > 0
+        return group.size > 0
+
+    def end_group(self, group: QueuedPodGroup, status: Status | None) -> None:
+        """Record the result of a group's attempt."""
+        if status is None or status.code is Code.SUCCESS:
+            group.unschedulable_count = group.consecutive_errors = 0
+        elif status.is_rejected:
+            group.unschedulable_count += 1
+            group.consecutive_errors = 0
+        else:
+            group.consecutive_errors += 1
+        group.backoff_until = self._backoff.end_of_backoff(group)
+
     def begin_and_end(self, queued: QueuedPodInfo, event: str) -> None:
         """Count the attempt of a pod that was scheduled without ever being in flight."""
         queued.attempts += 1
@@ -177,6 +206,12 @@ class Attempts:
 
     def end_in_failure(self, queued: QueuedPodInfo, now: int) -> Strategy:
         """Record the failure and return the strategy, given the events during the attempt."""
+        self.record_failure(queued, now)
+        queued.backoff_until = self._backoff.end_of_backoff(queued)
+        return self._strategy(queued)
+
+    def record_failure(self, queued: QueuedPodInfo, now: int) -> None:
+        """Record the failure of an attempt."""
         if queued.rejectors:
             queued.unschedulable_count += 1
             queued.consecutive_errors = 0
@@ -184,16 +219,17 @@ class Attempts:
             queued.consecutive_errors += 1
         queued.timestamp = now
         queued.serial = next(self._serials)
-        queued.backoff_until = self._backoff.end_of_backoff(queued)
         queued.was_flushed = False
         queued.flushed_at = NEVER
         self.count_rejections(queued, 1)
-        return self._strategy(queued)
 
     def _strategy(self, queued: QueuedPodInfo) -> Strategy:
         if not queued.rejectors or queued.uid not in self._in_flight.pods:
             return Strategy.AFTER_BACKOFF
         return self._hints.strategy_after_flight(queued, self._in_flight.events_since_pop(queued.uid))
+
+    def next_serial(self) -> int:
+        return next(self._serials)
 
     def count_rejections(self, queued: QueuedPodInfo, by: int) -> None:
         """Count the pod as waiting (+1) or no longer waiting (-1) for each of its rejectors."""

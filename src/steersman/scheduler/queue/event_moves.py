@@ -15,7 +15,7 @@ from steersman import api
 from steersman.base import InternalErrors
 from steersman.framework import UNSCHEDULABLE_TIMEOUT, ClusterEvent, PodEvents
 from steersman.scheduler.queue.hints import HintTable, Interest, Strategy
-from steersman.scheduler.queue.queued_pod import QueuedPodInfo
+from steersman.scheduler.queue.queued_pod_group import Queued, QueuedPodGroup
 from steersman.scheduler.queue.requeue import Requeuer
 from steersman.scheduler.queue.settings import ReleasingGate
 from steersman.scheduler.queue.sub_queues import SubQueues
@@ -75,18 +75,19 @@ class EventMoves:
         if not interest:
             return False
         waiting = self._queues.unschedulable
-        pods = list(waiting.pods) if interest.is_wildcard else waiting.rejected_by(interest.plugins)
+        pods: list[Queued] = list(waiting.pods) if interest.is_wildcard else waiting.rejected_by(interest.plugins)
         if not interest.is_wildcard:
             pods += self._released(interest, old, new)
         if pre_check is not None:
-            pods = [queued for queued in pods if pre_check(queued.pod)]
+            pods = [queued for queued in pods if _passes(queued, pre_check)]
         return self._move(pods, interest, old, new)
 
-    def update(self, queued: QueuedPodInfo, old: api.Pod, new: api.Pod) -> bool:
-        """Move the pod after an update of itself: try its events in turn until one moves it."""
+    def update(self, queued: Queued, old: api.Pod, new: api.Pod) -> bool:
+        """Move the pod or group after an update of the pod: try its events in turn until one moves
+        it."""
         now = self._current_time()
         for event in self._pod_events.of_update(old, new):
-            strategy = self._hints.interest(event).strategy(queued, old, new)
+            strategy = _strategy(self._hints.interest(event), queued, old, new)
             if self._requeuer.requeue(queued, strategy, event.label, now):
                 return True
         return False
@@ -97,14 +98,14 @@ class EventMoves:
         now = self._current_time()
         overdue = self._queues.unschedulable.overdue(now)
         for queued in overdue:
-            queued.was_flushed = True
+            queued.mark_flushed(True)
             queued.flushed_at = now
         return bool(overdue) and self._move(overdue, self._hints.interest(UNSCHEDULABLE_TIMEOUT), None, None)
 
-    def _released(self, interest: Interest, old: object, new: object) -> list[QueuedPodInfo]:
+    def _released(self, interest: Interest, old: object, new: object) -> list[Queued]:
         """Return the gated pods that the event ungates, according to gates that implement
         `released_by`."""
-        released: list[QueuedPodInfo] = []
+        released: list[Queued] = []
         for gate in self._releasing_gates:
             if gate.name in interest.plugins:
                 released += self._queues.unschedulable.gated_by(
@@ -112,24 +113,24 @@ class EventMoves:
                 )
         return released
 
-    def _move(self, pods: Iterable[QueuedPodInfo], interest: Interest, old: object, new: object) -> bool:
+    def _move(self, pods: Iterable[Queued], interest: Interest, old: object, new: object) -> bool:
         now = self._current_time()
         ready = False
         for queued in pods:
             try:
                 if queued.gating_plugin and not interest.may_open_gate(queued):
                     continue
-                strategy = interest.strategy(queued, old, new)
+                strategy = _strategy(interest, queued, old, new)
                 if strategy is not Strategy.SKIP:
                     ready |= self._requeue(queued, strategy, interest.event.label, now)
             except Exception as error:
                 if self._internal_errors is None:
                     raise
-                self._internal_errors.survived(QUEUE, f"Pod {queued.key}", error)
+                self._internal_errors.survived(QUEUE, f"{queued.noun.capitalize()} {queued.key}", error)
         self._queues.in_flight.record(interest.event, old, new)
         return ready
 
-    def _requeue(self, queued: QueuedPodInfo, strategy: Strategy, event: str, now: int) -> bool:
+    def _requeue(self, queued: Queued, strategy: Strategy, event: str, now: int) -> bool:
         """Requeue a pod. A pod that is still gated stays where it is, as most preemptors do when a
         victim is deleted; it is counted as if it had left and come back."""
         waiting = self._queues.unschedulable
@@ -140,6 +141,19 @@ class EventMoves:
             return True
         waiting.count_entry(queued, event)
         return False
+
+
+def _strategy(interest: Interest, queued: Queued, old: object, new: object) -> Strategy:
+    if isinstance(queued, QueuedPodGroup):
+        return interest.group_strategy(queued, old, new)
+    return interest.strategy(queued, old, new)
+
+
+def _passes(queued: Queued, pre_check: PreCheck) -> bool:
+    """Return whether the pod, or a member of the group, is to be considered."""
+    if isinstance(queued, QueuedPodGroup):
+        return any(pre_check(member.pod) for member in queued.pods())
+    return pre_check(queued.pod)
 
 
 def _released_uids(gate: ReleasingGate, event: ClusterEvent, old: object, new: object) -> Collection[str] | None:

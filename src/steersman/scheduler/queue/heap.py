@@ -26,11 +26,11 @@ from heapq import heappop, heappush, heapreplace
 from itertools import islice
 from typing import Any, Final, Protocol, runtime_checkable
 
-from steersman.scheduler.queue.queued_pod import QueuedPodInfo
+from steersman.scheduler.queue.queued_pod_group import Queued
 
 logger = logging.getLogger(__name__)
 
-SortKey = Callable[[QueuedPodInfo], tuple[Any, ...]]
+SortKey = Callable[[Queued], tuple[Any, ...]]
 """Lower keys come first. All keys of one heap have the same length; if they have several items, the
 first is hashable."""
 
@@ -65,15 +65,15 @@ class QueuedPodHeap:
     def __contains__(self, key: str) -> bool:
         return key in self.entries
 
-    def __iter__(self) -> Iterator[QueuedPodInfo]:
+    def __iter__(self) -> Iterator[Queued]:
         """Iterate over the pods in no particular order."""
         return (entry[-1] for entry in self.entries.values())
 
-    def get(self, key: str) -> QueuedPodInfo | None:
+    def get(self, key: str) -> Queued | None:
         entry = self.entries.get(key)
         return None if entry is None else entry[-1]
 
-    def add(self, queued: QueuedPodInfo) -> None:
+    def add(self, queued: Queued) -> None:
         """Add a pod, replacing any other with its key, or reposition it if its sort key changed."""
         try:
             place = self._sort_key(queued)
@@ -90,39 +90,39 @@ class QueuedPodHeap:
         self.entries[key] = entry
         self._store(entry)
 
-    def remove(self, key: str) -> QueuedPodInfo | None:
+    def remove(self, key: str) -> Queued | None:
         entry = self.entries.pop(key, None)
         if entry is None:
             return None
         if self._stored > 2 * len(self.entries) + _STALE_ENTRIES_TOLERATED:
             self._drop_stale_entries()
-        queued: QueuedPodInfo = entry[-1]
+        queued: Queued = entry[-1]
         return queued
 
-    def pop(self) -> QueuedPodInfo | None:
+    def pop(self) -> Queued | None:
         """Remove and return the first pod, or None."""
         heap, entries = self._heap, self.entries
         while heap:
             entry = heap[0]
             self._drop_first_entry(entry)
-            queued: QueuedPodInfo = entry[-1]
+            queued: Queued = entry[-1]
             if entries.get(queued.key) is entry:
                 del entries[queued.key]
                 return queued
         return None
 
-    def peek(self) -> QueuedPodInfo | None:
+    def peek(self) -> Queued | None:
         """Return the first pod without removing it, or None."""
         heap, entries = self._heap, self.entries
         while heap:
             entry = heap[0]
-            queued: QueuedPodInfo = entry[-1]
+            queued: Queued = entry[-1]
             if entries.get(queued.key) is entry:
                 return queued
             self._drop_first_entry(entry)
         return None
 
-    def leading(self, limit: int) -> Iterator[QueuedPodInfo]:
+    def leading(self, limit: int) -> Iterator[Queued]:
         """Yield at most `limit` of the pods that the next pops would return, possibly fewer than
         there are. The heap must not change during the iteration."""
         first = self.peek()
@@ -139,15 +139,15 @@ class QueuedPodHeap:
         for entry in islice(run, limit):
             if bound is not None and bound < entry:
                 return
-            queued: QueuedPodInfo = entry[-1]
+            queued: Queued = entry[-1]
             if entries.get(queued.key) is entry:
                 yield queued
 
-    def ordered(self) -> list[QueuedPodInfo]:
+    def ordered(self) -> list[Queued]:
         """Return all pods in the order in which pops would return them."""
         return [entry[-1] for entry in sorted(self.entries.values())]
 
-    def _any_place(self, queued: QueuedPodInfo) -> tuple[Any, ...]:
+    def _any_place(self, queued: Queued) -> tuple[Any, ...]:
         """Return the sort key of an arbitrary pod, for a pod whose sort key raises."""
         logger.exception("the sort key of pod %s cannot be computed", queued.key)
         return next(iter(self.entries.values()))[:-2]
@@ -186,7 +186,7 @@ class QueuedPodHeap:
         """Yield inconsistencies of the heap, for `validate_state`."""
         reachable = {id(entry) for row in (self._heap, *self._runs.values()) for entry in row}
         for key, entry in self.entries.items():
-            queued: QueuedPodInfo = entry[-1]
+            queued: Queued = entry[-1]
             if queued.key != key:
                 yield f"{key} leads to {queued}"
             if id(entry) not in reachable:
@@ -207,13 +207,13 @@ class QueuedPodHeap:
 class KeyedQueueSort(Protocol):
     """A QueueSort plugin with a sort key, the fast form."""
 
-    def sort_key(self, queued: QueuedPodInfo, /) -> tuple[Any, ...]: ...
+    def sort_key(self, queued: Queued, /) -> tuple[Any, ...]: ...
 
 
 class ComparingQueueSort(Protocol):
     """A QueueSort plugin with a comparison, as in the Go framework."""
 
-    def less(self, first: QueuedPodInfo, second: QueuedPodInfo, /) -> bool: ...
+    def less(self, first: Queued, second: Queued, /) -> bool: ...
 
 
 def sort_key_of(plugin: KeyedQueueSort | ComparingQueueSort) -> SortKey:
@@ -222,7 +222,7 @@ def sort_key_of(plugin: KeyedQueueSort | ComparingQueueSort) -> SortKey:
 
 
 def _key_from_less(plugin: ComparingQueueSort) -> SortKey:
-    def compare(first: QueuedPodInfo, second: QueuedPodInfo) -> int:
+    def compare(first: Queued, second: Queued) -> int:
         """Compare two pods. Pods that the plugin cannot compare are equal: an exception would
         corrupt the heap."""
         try:

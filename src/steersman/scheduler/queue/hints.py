@@ -17,6 +17,7 @@ from steersman import api
 from steersman.base import InternalErrors
 from steersman.framework import ClusterEvent, HintFn, QueueingHint
 from steersman.scheduler.queue.queued_pod import QueuedPodInfo
+from steersman.scheduler.queue.queued_pod_group import Queued, QueuedPodGroup
 from steersman.scheduler.queue.settings import QueueMetrics, QueueProfile
 
 
@@ -51,7 +52,7 @@ class Interest(msgspec.Struct, frozen=True):
         """Return whether the event may concern any pod."""
         return self.is_wildcard or bool(self.plugins)
 
-    def may_open_gate(self, queued: QueuedPodInfo) -> bool:
+    def may_open_gate(self, queued: Queued) -> bool:
         """Return whether the event may ungate the pod: its gating plugin must have registered for
         the event."""
         return self.is_wildcard or queued.gating_plugin in self.plugins
@@ -69,6 +70,19 @@ class Interest(msgspec.Struct, frozen=True):
         if rows is None:
             return Strategy.AFTER_BACKOFF
         return self._ask_rejectors(queued, rows, old, new)
+
+    def group_strategy(self, group: QueuedPodGroup, old: object, new: object) -> Strategy:
+        """Return the greatest strategy for a member of the group."""
+        highest = Strategy.IMMEDIATELY if group.has_pending_plugins else Strategy.AFTER_BACKOFF
+        best = Strategy.SKIP
+        for member in group.pods():
+            strategy = self.strategy(member, old, new)
+            if strategy > best:
+                best = strategy
+                group.woken_by = member.woken_by
+                if best >= highest:
+                    break
+        return best
 
     def _ask_rejectors(
         self, queued: QueuedPodInfo, rows: Iterable[tuple[str, HintFn | None]], old: object, new: object

@@ -4,14 +4,15 @@
 A `QueuedPodInfo` is created when a pod is added, moves between the sub-queues, is passed to the
 scheduling cycle by a pop, and comes back with the plugins that rejected it. The sub-queues
 (`active`, `backoff`, `unschedulable`, `in_flight`) contain these objects; `requeue` decides which
-comes next.
+comes next. Pods of a group move together, as one `QueuedPodGroup`; `QueuedEntity` is what both have
+in common.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Final
+from typing import ClassVar, Final
 
 from steersman import api
 from steersman.api import DEFAULT_SCHEDULER_NAME
@@ -37,6 +38,12 @@ class Place(IntEnum):
     """Waiting for an event; includes gated pods."""
     IN_FLIGHT = 5
     """Popped; the attempt has not ended."""
+    IN_GROUP = 6
+    """Member of a queued group."""
+    PENDING_GROUP = 7
+    """Member of a group that is being scheduled; joins it when the group is requeued."""
+    INCOMPLETE_GROUP = 8
+    """Member of a group that does not exist, or has an ancestor that does not exist."""
 
 
 # Module constants, because access to enum members through their class is slow and these are used
@@ -45,13 +52,18 @@ OUTSIDE: Final = Place.OUTSIDE
 ACTIVE: Final = Place.ACTIVE
 IN_FLIGHT: Final = Place.IN_FLIGHT
 
+_GROUP_PLACES: Final = frozenset({Place.IN_GROUP, Place.PENDING_GROUP, Place.INCOMPLETE_GROUP})
+
 TRANSITIONS: Final[dict[Place, frozenset[Place]]] = {
-    Place.OUTSIDE: frozenset({Place.ACTIVE, Place.BACKOFF, Place.ERROR_BACKOFF, Place.UNSCHEDULABLE}),
+    Place.OUTSIDE: frozenset({Place.ACTIVE, Place.BACKOFF, Place.ERROR_BACKOFF, Place.UNSCHEDULABLE, *_GROUP_PLACES}),
     Place.ACTIVE: frozenset({Place.IN_FLIGHT, Place.OUTSIDE}),
     Place.BACKOFF: frozenset({Place.ACTIVE, Place.IN_FLIGHT, Place.UNSCHEDULABLE, Place.OUTSIDE}),
     Place.ERROR_BACKOFF: frozenset({Place.ACTIVE, Place.UNSCHEDULABLE, Place.OUTSIDE}),
     Place.UNSCHEDULABLE: frozenset({Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE, Place.OUTSIDE}),
     Place.IN_FLIGHT: frozenset({Place.ACTIVE, Place.BACKOFF, Place.ERROR_BACKOFF, Place.UNSCHEDULABLE, Place.OUTSIDE}),
+    Place.IN_GROUP: frozenset({Place.IN_FLIGHT, Place.INCOMPLETE_GROUP, Place.OUTSIDE}),
+    Place.PENDING_GROUP: frozenset({Place.IN_GROUP, Place.INCOMPLETE_GROUP, Place.OUTSIDE}),
+    Place.INCOMPLETE_GROUP: frozenset({Place.IN_GROUP, Place.PENDING_GROUP, Place.OUTSIDE}),
 }
 """Legal transitions. UNSCHEDULABLE → UNSCHEDULABLE records a change of the gate or the rejectors.
 BACKOFF → UNSCHEDULABLE occurs only if PreEnqueue plugins run after the backoff (gate
@@ -64,8 +76,9 @@ class IllegalMoveError(RuntimeError):
     """A transition that `TRANSITIONS` does not contain: a bug in the queue or in its caller."""
 
 
-class QueuedPodInfo:
-    """A pod with its history in the queue. Created and modified by the queue only."""
+class QueuedEntity:
+    """A pod or a group of pods with its history in the queue. Created and modified by the queue
+    only."""
 
     __slots__ = (
         "attempts",
@@ -89,8 +102,11 @@ class QueuedPodInfo:
         "woken_by",
     )
 
+    #: What it is, in messages.
+    noun: ClassVar[str] = "pod"
+
     def __init__(self, pod: api.Pod, timestamp: int, serial: int) -> None:
-        #: Latest version of the pod.
+        #: Latest version of the pod. For a group, a stand-in for QueueSort plugins.
         self.pod = pod
         meta = pod.metadata
         self.key = f"{meta.namespace}/{meta.name}"
@@ -141,6 +157,48 @@ class QueuedPodInfo:
             return self.unschedulable_plugins
         return self.unschedulable_plugins | self.pending_plugins
 
+    @property
+    def size(self) -> int:
+        """Number of pods."""
+        return 1
+
+    @property
+    def has_unrejected_pods(self) -> bool:
+        """Whether no plugin rejects one of the members, so that any event may help the group."""
+        return False
+
+    def mark_flushed(self, was_flushed: bool) -> None:
+        self.was_flushed = was_flushed
+
+    def move_to(self, place: Place, event: str) -> None:
+        """Record the new place; the caller moves the pod."""
+        if place not in TRANSITIONS[self.place]:
+            raise IllegalMoveError(self._history(place, event))
+        self.place = place
+        self.moved_by = event
+
+    def _history(self, place: Place, event: str) -> str:
+        came_by = f", moved there by {self.moved_by}" if self.moved_by else ""
+        return (
+            f"{self.noun} {self.key} (uid {self.uid}) cannot go from {self.place.name} to {place.name} because of {event}: "
+            f"it is in {self.place.name}{came_by}, after {self.attempts} attempts, "
+            f"rejected by {sorted(self.rejectors) or 'no plugin'}, gated by {self.gating_plugin or 'no plugin'}"
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.key}, {self.place.name}, attempts={self.attempts})"
+
+
+class QueuedPodInfo(QueuedEntity):
+    """A pod."""
+
+    __slots__ = ()
+
+    @property
+    def sub_queue(self) -> Place:
+        """Place of the pod or, for a member of a queued group, that of the group."""
+        return self.place
+
     def replace_pod(self, pod: api.Pod) -> None:
         """Replace the pod by a new version of itself."""
         self.pod = pod
@@ -153,21 +211,3 @@ class QueuedPodInfo:
         self.unschedulable_plugins = frozenset(unschedulable_plugins)
         self.pending_plugins = frozenset(pending_plugins)
         self.gating_plugin = ""
-
-    def move_to(self, place: Place, event: str) -> None:
-        """Record the new place; the caller moves the pod."""
-        if place not in TRANSITIONS[self.place]:
-            raise IllegalMoveError(self._history(place, event))
-        self.place = place
-        self.moved_by = event
-
-    def _history(self, place: Place, event: str) -> str:
-        came_by = f", moved there by {self.moved_by}" if self.moved_by else ""
-        return (
-            f"pod {self.key} (uid {self.uid}) cannot go from {self.place.name} to {place.name} because of {event}: "
-            f"it is in {self.place.name}{came_by}, after {self.attempts} attempts, "
-            f"rejected by {sorted(self.rejectors) or 'no plugin'}, gated by {self.gating_plugin or 'no plugin'}"
-        )
-
-    def __repr__(self) -> str:
-        return f"QueuedPodInfo({self.key}, {self.place.name}, attempts={self.attempts})"

@@ -18,6 +18,7 @@ from steersman.framework import Code, error
 from steersman.scheduler.queue.hints import Strategy
 from steersman.scheduler.queue.nominator import Nominator
 from steersman.scheduler.queue.queued_pod import NEVER, Place, QueuedPodInfo
+from steersman.scheduler.queue.queued_pod_group import Queued, QueuedPodGroup
 from steersman.scheduler.queue.settings import PreEnqueue, QueueMetrics, QueueProfile, ReportGate
 from steersman.scheduler.queue.sub_queues import SubQueues
 
@@ -41,6 +42,18 @@ class PreEnqueueGate:
         self._beginning_with: dict[tuple[str, str], Sequence[PreEnqueue]] = {}
         self._metrics = metrics
         self.check = metrics.measured_gate(self._check)
+
+    def check_entity(self, queued: Queued) -> None:
+        """Check a pod, or all members of a group: the gate of the last gated member is the group's."""
+        if not isinstance(queued, QueuedPodGroup):
+            self.check(queued)
+            return
+        for member in queued.pods():
+            was_gated = member.is_gated
+            self.check(member)
+            queued.recount(member, was_gated)
+        last = queued.last_gated
+        queued.gating_plugin = "" if last is None else last.gating_plugin
 
     def _check(self, queued: QueuedPodInfo, report: ReportGate | None) -> None:
         """Set or clear the pod's gating plugin. The current gating plugin is called first."""
@@ -96,7 +109,7 @@ class Requeuer:
         self._gate = gate
         self._nominator = nominator
 
-    def requeue(self, queued: QueuedPodInfo, strategy: Strategy, event: str, now: int) -> bool:
+    def requeue(self, queued: Queued, strategy: Strategy, event: str, now: int) -> bool:
         """Apply the strategy; without remaining backoff the pod goes straight to activeQ."""
         if strategy is Strategy.SKIP:
             self._unschedulable.add(queued, event)
@@ -105,17 +118,19 @@ class Requeuer:
             return self._to_backoff(queued, event)
         return self.to_active(queued, event, now)
 
-    def to_active(self, queued: QueuedPodInfo, event: str, now: int) -> bool:
+    def to_active(self, queued: Queued, event: str, now: int) -> bool:
         """Put a pod into activeQ unless a PreEnqueue plugin gates it."""
         if self._is_held_back(queued, event):
             return False
         self.enter_active(queued, event, now)
         return True
 
-    def enter_active(self, queued: QueuedPodInfo, event: str, now: int) -> None:
+    def enter_active(self, queued: Queued, event: str, now: int) -> None:
         """Put a pod that has passed PreEnqueue into activeQ."""
         if queued.initial_attempt == NEVER:
             queued.initial_attempt = now
+        if isinstance(queued, QueuedPodGroup):
+            queued.enter_active(now)
         key = queued.key
         if key in self._unschedulable_keys or key in self._backoff_keys or key in self._error_backoff_keys:
             self._vacate(queued, event)
@@ -123,33 +138,33 @@ class Requeuer:
         if event in self._nominating_events:
             self._nominator.add(queued.pod)
 
-    def leave_backoff(self, queued: QueuedPodInfo, event: str, now: int) -> bool:
+    def leave_backoff(self, queued: Queued, event: str, now: int) -> bool:
         """Put a pod into activeQ that was just removed from backoffQ."""
         if not self._backoff.is_popped_early:
             return self.to_active(queued, event, now)
         self.enter_active(queued, event, now)
         return True
 
-    def _to_backoff(self, queued: QueuedPodInfo, event: str) -> bool:
+    def _to_backoff(self, queued: Queued, event: str) -> bool:
         if self._backoff.is_popped_early and self._is_held_back(queued, event):
             return False
         self._vacate(queued, event)
         self._backoff.add(queued, event)
         return self._backoff.is_popped_early
 
-    def _is_held_back(self, queued: QueuedPodInfo, event: str) -> bool:
+    def _is_held_back(self, queued: Queued, event: str) -> bool:
         """Run PreEnqueue. A gated pod waits, unless an object with its key is already past the
         gate."""
-        self._gate.check(queued)
+        self._gate.check_entity(queued)
         if not queued.gating_plugin:
             return False
         if queued.key not in self._active.pods.entries and queued.key not in self._backoff:
             # A gated pod makes no attempt, which would have cleared the flag.
-            queued.was_flushed = False
+            queued.mark_flushed(False)
             self._unschedulable.add(queued, event)
         return True
 
-    def _vacate(self, queued: QueuedPodInfo, event: str) -> None:
+    def _vacate(self, queued: Queued, event: str) -> None:
         """Remove the pod, or an older object with its key, from the place where it waited."""
         resident = self._unschedulable.remove(queued.key) or self._backoff.remove(queued.key)
         if resident is not None and resident is not queued:

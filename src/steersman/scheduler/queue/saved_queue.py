@@ -6,21 +6,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
 from steersman import api
 from steersman.base import InputError
+from steersman.framework import GroupKey, GroupKind
 from steersman.scheduler.queue.queued_pod import NEVER, Place, QueuedPodInfo
+from steersman.scheduler.queue.queued_pod_group import Queued, QueuedMember, QueuedPodGroup
+from steersman.scheduler.state import group_of_pod
 
 SAVED_PLACES = (Place.ACTIVE, Place.BACKOFF, Place.ERROR_BACKOFF, Place.UNSCHEDULABLE)
 
 
 class SavedPod(msgspec.Struct, frozen=True, array_like=True):
-    """A queued pod: the fields of `QueuedPodInfo` that do not follow from the pod."""
+    """A queued pod or group: the fields of `QueuedEntity` that do not follow from the object."""
 
-    #: `namespace/name`.
+    #: `namespace/name` of a pod.
     pod: str
     place: Place
     timestamp: int
@@ -39,7 +42,7 @@ class SavedPod(msgspec.Struct, frozen=True, array_like=True):
     woken_by: tuple[str, str] = ("", "")
 
     @classmethod
-    def of(cls, queued: QueuedPodInfo) -> SavedPod:
+    def of(cls, queued: Queued) -> SavedPod:
         return cls(
             queued.key,
             queued.place,
@@ -61,10 +64,24 @@ class SavedPod(msgspec.Struct, frozen=True, array_like=True):
 
     def restored(self, pods: Mapping[str, api.Pod]) -> QueuedPodInfo:
         """Return the queued pod, which is in no sub-queue yet. Raises `InputError` for a pod that does not exist."""
-        pod = pods.get(self.pod)
-        if pod is None:
-            raise InputError("is queued, but does not exist", object=f"Pod {self.pod}")
-        queued = QueuedPodInfo(pod, self.timestamp, self.serial)
+        queued = QueuedPodInfo(self._pod(pods), self.timestamp, self.serial)
+        self.restore(queued)
+        return queued
+
+    def restored_member(self, pods: Mapping[str, api.Pod]) -> QueuedMember:
+        """Return the member of a group, which is in no group yet. Raises `InputError`."""
+        pod = self._pod(pods)
+        leaf = group_of_pod(pod)
+        if leaf is None:
+            raise InputError("is queued in a group, but names none", object=f"Pod {self.pod}")
+        queued = QueuedMember(pod, self.timestamp, self.serial, leaf)
+        self.restore(queued)
+        return queued
+
+    def restore(self, queued: Queued) -> None:
+        """Set the fields of a queued pod or group."""
+        queued.timestamp = self.timestamp
+        queued.serial = self.serial
         queued.initial_attempt = self.initial_attempt
         queued.attempts = self.attempts
         queued.unschedulable_count = self.unschedulable_count
@@ -76,7 +93,38 @@ class SavedPod(msgspec.Struct, frozen=True, array_like=True):
         queued.was_flushed = self.was_flushed
         queued.flushed_at = self.flushed_at
         queued.woken_by = self.woken_by
-        return queued
+
+    def _pod(self, pods: Mapping[str, api.Pod]) -> api.Pod:
+        pod = pods.get(self.pod)
+        if pod is None:
+            raise InputError("is queued, but does not exist", object=f"Pod {self.pod}")
+        return pod
+
+
+class SavedGroup(msgspec.Struct, frozen=True, array_like=True):
+    """A queued group with its members."""
+
+    kind: GroupKind
+    namespace: str
+    name: str
+    history: SavedPod
+    #: Group by group in their order.
+    members: tuple[SavedPod, ...]
+
+    @property
+    def root(self) -> GroupKey:
+        return GroupKey(self.kind, self.namespace, self.name)
+
+    @classmethod
+    def of(cls, group: QueuedPodGroup) -> SavedGroup:
+        return cls(*group.root.key, SavedPod.of(group), tuple(map(SavedPod.of, group.pods())))
+
+    def restored(self, group: QueuedPodGroup, pods: Mapping[str, api.Pod]) -> QueuedPodGroup:
+        """Fill a new group, which is in no sub-queue yet. Raises `InputError`."""
+        for saved in self.members:
+            group.add(saved.restored_member(pods), saved.moved_by)
+        self.history.restore(group)
+        return group
 
 
 class SavedNomination(msgspec.Struct, frozen=True, array_like=True):
@@ -96,8 +144,6 @@ class SavedQueue(msgspec.Struct, frozen=True):
     nominations: tuple[SavedNomination, ...] = ()
     next_serial: int = 1
     scheduling_cycle: int = 0
-
-
-def saved_pods(queues: Iterable[Iterable[QueuedPodInfo]]) -> tuple[SavedPod, ...]:
-    """Return the pods of these sub-queues."""
-    return tuple(SavedPod.of(queued) for pods in queues for queued in pods)
+    groups: tuple[SavedGroup, ...] = ()
+    #: Members of groups that are being scheduled or do not exist.
+    members: tuple[SavedPod, ...] = ()

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scheduling queue: all pods without a node, and the rules when each is retried.
 
-Pods come from `ingest` (add, update, delete) and from failed attempts; cluster events from `ingest`
-move waiting pods; the scheduling cycle pops. The queue does no I/O and has no background tasks: a
+Pods of a group are scheduled together: the sub-queues contain pods and groups. Pods come from
+`ingest` (add, update, delete) and from failed attempts; cluster events from `ingest` move waiting
+pods; the scheduling cycle pops. The queue does no I/O and has no background tasks: a
 driver calls the two flushes (on a timer, or at `next_wakeup`) and waits for `on_ready` if there is
 nothing to pop.
 
 The rules are in neighbouring modules: `requeue` (where a pod goes, and what gates it),
 `event_moves` and `hints` (which events move it), `backoff` (how long it waits), `attempts` (what
-happens during an attempt).
+happens during an attempt), `pod_group_queue` (members of groups), `queue_views` (readers).
 """
 
 from __future__ import annotations
@@ -23,16 +24,20 @@ from steersman.framework import (
     FORCE_ACTIVATE,
     ClusterEvent,
     PodEvents,
+    Status,
 )
 from steersman.scheduler.queue.attempts import Attempts
 from steersman.scheduler.queue.backoff import BackoffQueue
 from steersman.scheduler.queue.event_moves import QUEUE, EventMoves
 from steersman.scheduler.queue.heap import SortKey
-from steersman.scheduler.queue.hints import HintTable, RecordedEvent
+from steersman.scheduler.queue.hints import HintTable
 from steersman.scheduler.queue.nominator import Nominator, PodLookup
+from steersman.scheduler.queue.pod_group_queue import SCHEDULE_ATTEMPT_FAILURE, PodGroupQueue
+from steersman.scheduler.queue.queue_views import QueueInvariantError, QueueViews
 from steersman.scheduler.queue.queued_pod import MICROSECONDS, Place, QueuedPodInfo
+from steersman.scheduler.queue.queued_pod_group import Queued, QueuedMember, QueuedPodGroup
 from steersman.scheduler.queue.requeue import PreEnqueueGate, Requeuer
-from steersman.scheduler.queue.saved_queue import SavedNomination, SavedQueue, saved_pods
+from steersman.scheduler.queue.saved_queue import SavedGroup, SavedNomination, SavedPod, SavedQueue
 from steersman.scheduler.queue.settings import (
     DEFAULT_QUEUE_SETTINGS,
     CountingQueueMetrics,
@@ -40,10 +45,13 @@ from steersman.scheduler.queue.settings import (
     QueueProfile,
     QueueSettings,
 )
-from steersman.scheduler.queue.sub_queues import ActiveQueue, PendingPods, QueueContents, QueueStatistics, SubQueues
+from steersman.scheduler.queue.sub_queues import (
+    ActiveQueue,
+    SubQueues,
+)
 from steersman.scheduler.queue.unschedulable import UnschedulablePods
+from steersman.scheduler.state import GroupHierarchy, group_of_pod
 
-SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"
 POP_FROM_BACKOFF_QUEUE: Final = "PopFromBackoffQ"
 _POP: Final = "Pop"
@@ -55,11 +63,7 @@ def _labels_of_new_pods(events: PodEvents) -> frozenset[str]:
     return frozenset({events.unscheduled_add.label, events.unscheduled_update.label})
 
 
-class QueueInvariantError(AssertionError):
-    """`validate_state` found the queue in an inconsistent state."""
-
-
-class SchedulingQueue:
+class SchedulingQueue(QueueViews):
     """Interface of the queue."""
 
     def __init__(
@@ -106,15 +110,16 @@ class SchedulingQueue:
             self.nominator,
             () if settings.nominates_on_add else _labels_of_new_pods(self.pod_events),
         )
+        self._groups: PodGroupQueue | None = None
+        if settings.pod_groups is not None:
+            hierarchy = GroupHierarchy(has_composites=settings.pod_groups.has_composites)
+            self._groups = PodGroupQueue(
+                hierarchy, self._queues, self._requeuer, self._attempts, self.pod_events, self._now
+            )
         self._internal_errors = internal_errors
         self._event_moves = EventMoves(
             self._queues, hints, self._requeuer, releasing_gates, self._now, self.pod_events, internal_errors
         )
-
-    @property
-    def scheduling_cycle(self) -> int:
-        """Number of attempts begun."""
-        return self._attempts.begun
 
     # Pods of the API server
 
@@ -130,7 +135,7 @@ class SchedulingQueue:
             for event in self.pod_events.of_update(old, new):
                 self._queues.in_flight.record(event, old, new)
             return
-        queued = self._queues.get(api.key(new))
+        queued = self.get(api.key(new))
         if queued is None:
             events = self.pod_events
             known = events.unscheduled_add if events.by_role else events.unscheduled_update
@@ -138,48 +143,57 @@ class SchedulingQueue:
             return
         queued.replace_pod(new)
         self.nominator.update(old, new)
-        if queued.place is Place.ACTIVE:
-            self._queues.active.pods.add(queued)
-        elif queued.place is Place.UNSCHEDULABLE:
-            self._announce(self._event_moves.update(queued, old, new))
-        else:
-            self._queues.backoff.reposition(queued)
+        moved: Queued | None = queued.group if isinstance(queued, QueuedMember) else queued
+        if moved is not None and moved.place is Place.UNSCHEDULABLE:
+            self._announce(self._event_moves.update(moved, old, new))
+        elif moved is queued:
+            self._queues.reposition(queued)
 
     def delete(self, pod: api.Pod) -> None:
         """Remove a pod that was deleted or has a node now."""
         self.nominator.remove(pod)
         key = api.key(pod)
-        queued = self._queues.active.pods.remove(key) or self._queues.backoff.remove(key)
+        member = None if self._groups is None else self._groups.get(key)
+        if self._groups is not None and member is not None:
+            self._announce(self._groups.delete(member))
+            return
+        queued = self._queues.get_pod(key)
         if queued is None:
-            queued = self._queues.unschedulable.remove(key)
-            if queued is None:
-                return
-            self._attempts.count_rejections(queued, -1)
-        elif self._uncounts_deleted_pods:
+            return
+        self._queues.remove(key)
+        if self._uncounts_deleted_pods or queued.place is Place.UNSCHEDULABLE:
             self._attempts.count_rejections(queued, -1)
         queued.move_to(Place.OUTSIDE, self.pod_events.unscheduled_delete.label)
 
     # Attempts
 
-    def pop_nowait(self) -> QueuedPodInfo | None:
-        """Remove and return the next pod, or None, and begin its attempt."""
+    def pop_nowait(self) -> Queued | None:
+        """Remove and return the next pod or group, or None, and begin its attempt."""
         queues, begin = self._queues, self._attempts.begin
+        self._end_cycle()
         while (queued := queues.active.pods.pop()) is not None:
-            if begin(queued, _POP):
+            if self._begin_group(queued) if isinstance(queued, QueuedPodGroup) else begin(queued, _POP):
                 return queued
-        while queues.backoff.is_popped_early and (queued := queues.backoff.rejected.pop()) is not None:
-            self.metrics.pod_entered(queued, "active", POP_FROM_BACKOFF_QUEUE)
-            if begin(queued, POP_FROM_BACKOFF_QUEUE):
-                return queued
+        while queues.backoff.is_popped_early and (pod := queues.backoff.pop_rejected()) is not None:
+            self.metrics.pod_entered(pod, "active", POP_FROM_BACKOFF_QUEUE)
+            if begin(pod, POP_FROM_BACKOFF_QUEUE):
+                return pod
         return None
 
     def pop_active(self) -> QueuedPodInfo | None:
-        """Remove and return the first pod of activeQ, or None, without beginning its attempt:
-        `begin` or `begin_and_end` must be called before anything else happens to the queue."""
+        """Remove and return the first pod of activeQ, without beginning its attempt: `begin` or
+        `begin_and_end` must be called before anything else happens to the queue. Return None if
+        there is none, or a group is first."""
         queues = self._queues
-        while (queued := queues.active.pods.pop()) is not None and queued.uid in queues.in_flight.pods:
+        self._end_cycle()
+        while (queued := queues.active.pods.pop()) is not None:
+            if isinstance(queued, QueuedPodGroup):
+                queues.active.pods.add(queued)
+                return None
+            if queued.uid not in queues.in_flight.pods:
+                return queued
             self._attempts.begin(queued, _POP)  # which drops it
-        return queued
+        return None
 
     def begin(self, queued: QueuedPodInfo) -> None:
         """Begin the attempt of a pod from `pop_active`."""
@@ -190,32 +204,39 @@ class SchedulingQueue:
         self._attempts.begin_and_end(queued, _DONE)
 
     def peek(self) -> QueuedPodInfo | None:
-        """Return the pod that `pop_nowait` would return, without removing it."""
+        """Return the pod that `pop_nowait` would return, or the first member of the group, without
+        removing it."""
         queues = self._queues
         queued = queues.active.pods.peek()
         if queued is None and queues.backoff.is_popped_early:
             queued = queues.backoff.rejected.peek()
-        return queued
+        return next(queued.pods()) if isinstance(queued, QueuedPodGroup) else queued
 
     def leading(self, limit: int) -> Iterator[QueuedPodInfo]:
-        """Yield at most `limit` of the pods that the next pops would return, possibly fewer than
-        there are. The queue must not change during the iteration."""
-        return self._queues.active.pods.leading(limit)
+        """Yield at most `limit` of the pods that the next pops would return, up to the first group,
+        possibly fewer than there are. The queue must not change during the iteration."""
+        for queued in self._queues.active.pods.leading(limit):
+            if isinstance(queued, QueuedPodGroup):
+                return
+            yield queued
 
     def pop_placed(self, uid: str) -> QueuedPodInfo:
         """Remove the first of the `leading` pods, which has this uid and was already scheduled."""
         queued = self._queues.active.pods.pop()
-        if queued is None or queued.uid != uid:
+        if queued is None or queued.uid != uid or isinstance(queued, QueuedPodGroup):
             raise QueueInvariantError(f"a node was found for the pod with uid {uid}, but the next one is {queued}")
         self._attempts.begin_and_end(queued, _DONE)
         return queued
 
     def pop_specific(self, pod: api.Pod) -> QueuedPodInfo | None:
         """Pop this pod, as if it had been activated and its turn had come; None if it is not in the
-        queue."""
+        queue, or is the member of a group."""
         self._activate(pod)
+        self._end_cycle()
         queued = self._queues.active.pods.remove(api.key(pod))
-        return queued if queued is not None and self._attempts.begin(queued, _POP) else None
+        if queued is None or isinstance(queued, QueuedPodGroup):
+            return None
+        return queued if self._attempts.begin(queued, _POP) else None
 
     def done(self, uid: str) -> None:
         """End an attempt; must be called for every popped pod that is not put back."""
@@ -226,6 +247,10 @@ class SchedulingQueue:
 
         Raises `PodAlreadyQueuedError` if a pod with the same name was queued in the meantime.
         """
+        if self._groups is not None and isinstance(queued, QueuedMember):
+            self.done(queued.uid)
+            self._announce(self._groups.put_back(queued))
+            return
         try:
             self._queues.require_absent(queued.key)
             now = self._now()
@@ -233,6 +258,15 @@ class SchedulingQueue:
             self._announce(self._requeuer.requeue(queued, strategy, SCHEDULE_ATTEMPT_FAILURE, now))
         finally:
             self.done(queued.uid)
+
+    def requeue_group(self, group: QueuedPodGroup, status: Status | None) -> None:
+        """End the attempt of a popped group, and queue it again if members are left: failed ones,
+        which must have been put back before, and new ones.
+
+        After a success (None) they are retried at once, otherwise after the backoff of the group.
+        """
+        if self._groups is not None:
+            self._announce(self._groups.requeue(group, status))
 
     def activate(self, pods: Iterable[api.Pod]) -> None:
         """Move waiting pods to activeQ immediately; a pod in flight is retried when its attempt
@@ -244,6 +278,22 @@ class SchedulingQueue:
             elif pod.metadata.uid in self._queues.in_flight.pods:
                 self._queues.in_flight.record(FORCE_ACTIVATE, None, pod)
         self._announce(ready)
+
+    # Groups of the API server; without the gate GenericWorkload they are ignored
+
+    def add_pod_group(self, group: api.AnyPodGroup) -> None:
+        """Add a PodGroup or CompositePodGroup, and move the pods that have waited for it."""
+        if self._groups is not None:
+            self._announce(self._groups.add_group(group))
+
+    def update_pod_group(self, group: api.AnyPodGroup) -> None:
+        if self._groups is not None:
+            self._announce(self._groups.update_group(group))
+
+    def delete_pod_group(self, group: api.AnyPodGroup) -> None:
+        """Remove a group. The pods below it wait until it exists again."""
+        if self._groups is not None:
+            self._announce(self._groups.delete_group(group))
 
     # Cluster events
 
@@ -317,96 +367,37 @@ class SchedulingQueue:
         refs = self.nominator.for_node(node_name)
         return [queued.pod if (queued := self.get(ref.key)) is not None else ref.bare_pod() for ref in refs]
 
-    # Views
-
-    def get(self, key: str) -> QueuedPodInfo | None:
-        """Return the pod with this `namespace/name` if it is in a sub-queue."""
-        return self._queues.get(key)
-
-    def next_attempt(self, queued: QueuedPodInfo) -> float | None:
-        """Return the monotonic time at which a queued pod becomes active without an event, or None
-        if only an event moves it."""
-        if queued.place in (Place.BACKOFF, Place.ERROR_BACKOFF):
-            return queued.backoff_until / MICROSECONDS
-        if queued.place is Place.UNSCHEDULABLE:
-            return None if queued.is_gated else self._queues.unschedulable.deadline(queued) / MICROSECONDS
-        return self._now() / MICROSECONDS
-
-    def in_flight_pods(self) -> list[api.Pod]:
-        """Return the pods in flight, oldest pop first."""
-        return [queued.pod for queued in self._queues.in_flight]
-
-    def in_flight_log(self) -> list[QueuedPodInfo | RecordedEvent]:
-        """Return the pops of the pods in flight and the events recorded for them, in order."""
-        return self._queues.in_flight.log()
-
-    def pending_pods(self) -> PendingPods:
-        """Return every waiting pod, and the number of pods per sub-queue."""
-        return self._queues.pending_pods()
-
-    def contents(self) -> QueueContents:
-        """Return every pod in the queue, in order; slow, for reports and tests."""
-        return self._queues.contents()
-
-    def statistics(self) -> QueueStatistics:
-        """Return the sizes of the sub-queues; cheap."""
-        queues = self._queues
-        return QueueStatistics(
-            active=len(queues.active.pods),
-            backoff=len(queues.backoff.rejected),
-            error_backoff=len(queues.backoff.failed),
-            unschedulable=len(queues.unschedulable.pods) - len(queues.unschedulable.gated),
-            gated=len(queues.unschedulable.gated),
-            in_flight=len(queues.in_flight),
-            in_flight_events=queues.in_flight.event_count,
-            nominated=len(self.nominator),
-            scheduling_cycle=self.scheduling_cycle,
-        )
-
-    def rejections(self) -> dict[str, int]:
-        """Return the number of unschedulable pods that each plugin rejects or gates; cheap."""
-        return self._queues.unschedulable.rejections()
-
-    @property
-    def size(self) -> int:
-        """Number of pods in the sub-queues; cheap."""
-        return self._queues.size
-
-    def waiting_pods(self) -> Iterator[QueuedPodInfo]:
-        """Iterate over the pods in the sub-queues, in no particular order."""
-        return self._queues.pods()
-
-    def unschedulable_pods(self) -> Iterator[QueuedPodInfo]:
-        """Iterate over the unschedulable pods, including gated ones, in no particular order."""
-        return iter(self._queues.unschedulable.pods)
-
-    def validate_state(self) -> None:
-        """Raise `QueueInvariantError` if the queue is inconsistent; slow, for tests and debugging."""
-        problems = [*self._queues.problems(), *self.nominator.problems()]
-        if problems:
-            raise QueueInvariantError("; ".join(problems))
-
     # Saving and restoring
 
     def saved(self) -> SavedQueue | None:
         """Return the contents as data; None while a pod is in flight."""
         if len(self._queues.in_flight):
             return None
-        contents = self._queues.contents()
-        pods = saved_pods((contents.active, contents.backoff, contents.error_backoff, contents.unschedulable))
+        queued = list(self._queues.ordered())
         nominations = (
             SavedNomination(node, *ref) for node in self.nominator.nodes() for ref in self.nominator.for_node(node)
         )
-        return SavedQueue(pods, tuple(nominations), next(self._serials), self.scheduling_cycle)
+        members = () if self._groups is None else self._groups.outside_groups()
+        return SavedQueue(
+            tuple(SavedPod.of(pod) for pod in queued if not isinstance(pod, QueuedPodGroup)),
+            tuple(nominations),
+            next(self._serials),
+            self.scheduling_cycle,
+            tuple(SavedGroup.of(group) for group in queued if isinstance(group, QueuedPodGroup)),
+            tuple(map(SavedPod.of, members)),
+        )
 
     def restore(self, saved: SavedQueue, pods: Mapping[str, api.Pod]) -> None:
-        """Replace the contents; `pods` are those that exist, by `namespace/name`. Raises `InputError`."""
+        """Replace the contents; `pods` are those that exist, by `namespace/name`, and groups must have
+        been added before. Raises `InputError`."""
         self._queues.clear()
         self.nominator.clear()
         for saved_pod in saved.pods:
             queued = saved_pod.restored(pods)
             self._queues.put(queued, saved_pod.place, saved_pod.moved_by)
             self._attempts.count_rejections(queued, 1)
+        if self._groups is not None:
+            self._groups.restore(saved, pods)
         for nomination in saved.nominations:
             meta = api.ObjectMeta(name=nomination.name, namespace=nomination.namespace, uid=nomination.uid)
             self.nominator.add(api.Pod(metadata=meta), nomination.node)
@@ -426,11 +417,23 @@ class SchedulingQueue:
         now = self._now()
         if self._nominates_on_add:
             self.nominator.add(pod)
-        if self._requeuer.to_active(QueuedPodInfo(pod, now, next(self._serials)), event, now):
+        leaf = None if self._groups is None else group_of_pod(pod)
+        if self._groups is not None and leaf is not None:
+            self._announce(self._groups.add(pod, leaf))
+        elif self._requeuer.to_active(QueuedPodInfo(pod, now, next(self._serials)), event, now):
             self.on_ready()
 
+    def _begin_group(self, group: QueuedPodGroup) -> bool:
+        return self._groups is not None and self._groups.begin(group, _POP)
+
+    def _end_cycle(self) -> None:
+        """Note that no group is being scheduled any more."""
+        if self._groups is not None:
+            self._announce(self._groups.end_cycle())
+
     def _activate(self, pod: api.Pod) -> bool:
-        key = api.key(pod)
+        leaf = None if self._groups is None else group_of_pod(pod)
+        key = api.key(pod) if self._groups is None or leaf is None else str(self._groups.hierarchy.root(leaf))
         queued = self._queues.unschedulable.pods.get(key)
         if queued is not None:
             queued.woken_by = FORCE_ACTIVATE.label, ""

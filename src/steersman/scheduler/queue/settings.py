@@ -26,8 +26,16 @@ from steersman.framework import (
     Status,
 )
 from steersman.scheduler.queue.queued_pod import QueuedPodInfo
+from steersman.scheduler.queue.queued_pod_group import Queued
 
 # -- durations and profiles --------------------------------------------------------------------------------------------
+
+
+class PodGroupSettings(msgspec.Struct, frozen=True):
+    """How groups of pods are queued."""
+
+    has_composites: bool = False
+    """Whether groups form trees (gate CompositePodGroup)."""
 
 
 class QueueSettings(msgspec.Struct, frozen=True):
@@ -51,6 +59,9 @@ class QueueSettings(msgspec.Struct, frozen=True):
     uncounts_deleted_pods: bool = False
     """Whether the metric unschedulable_pods drops deleted pods of every sub-queue (v1.37), not only of
     the unschedulable ones."""
+
+    pod_groups: PodGroupSettings | None = None
+    """Pod groups; None if pods of groups are scheduled one by one (gate GenericWorkload)."""
 
 
 DEFAULT_QUEUE_SETTINGS = QueueSettings()
@@ -140,8 +151,8 @@ GateCheck = Callable[[QueuedPodInfo, ReportGate | None], None]
 class QueueMetrics(Protocol):
     """Receives the queue's metrics; `observe` exports them under upstream's names."""
 
-    def pod_entered(self, queued: QueuedPodInfo, queue: str, event: str, /) -> None:
-        """Count a pod that entered `active`, `backoff` or `unschedulable` because of an event
+    def pod_entered(self, queued: Queued, queue: str, event: str, /) -> None:
+        """Count a pod, or the members of a group, that entered `active`, `backoff` or `unschedulable` because of an event
         (queue_incoming_pods_total)."""
 
     def rejection_changed(self, plugin: str, profile: str, by: int, /) -> None:
@@ -163,11 +174,11 @@ class CountingQueueMetrics:
         #: (plugin, profile) → pods waiting because of it.
         self.rejections: dict[tuple[str, str], int] = {}
         #: Called like `pod_entered` for every pod that enters a sub-queue.
-        self.on_entered: Callable[[QueuedPodInfo, str, str], None] | None = None
+        self.on_entered: Callable[[Queued, str, str], None] | None = None
 
-    def pod_entered(self, queued: QueuedPodInfo, queue: str, event: str, /) -> None:
+    def pod_entered(self, queued: Queued, queue: str, event: str, /) -> None:
         key = queue, event
-        self.entered[key] = self.entered.get(key, 0) + 1
+        self.entered[key] = self.entered.get(key, 0) + queued.size
         if self.on_entered is not None:
             self.on_entered(queued, queue, event)
 

@@ -9,7 +9,7 @@ several sub-queues, and their views for reports and tests.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -20,12 +20,13 @@ from steersman.scheduler.queue.backoff import BackoffQueue
 from steersman.scheduler.queue.heap import QueuedPodHeap, SortKey
 from steersman.scheduler.queue.hints import RecordedEvent
 from steersman.scheduler.queue.queued_pod import ACTIVE, OUTSIDE, Place, QueuedPodInfo
+from steersman.scheduler.queue.queued_pod_group import Queued, QueuedMember, QueuedPodGroup
 from steersman.scheduler.queue.settings import QueueMetrics
 from steersman.scheduler.queue.unschedulable import UnschedulablePods
 
 
 class QueueStatistics(msgspec.Struct, frozen=True):
-    """Sizes of the sub-queues."""
+    """Numbers of pods in the sub-queues, members of groups included."""
 
     active: int
     backoff: int
@@ -37,10 +38,14 @@ class QueueStatistics(msgspec.Struct, frozen=True):
     in_flight_events: int
     nominated: int
     scheduling_cycle: int
+    pending_group: int = 0
+    """Members of a group that is being scheduled."""
+    incomplete_group: int = 0
+    """Members of groups that do not exist."""
 
 
 class QueueContents(msgspec.Struct, frozen=True):
-    """Every pod in the queue."""
+    """Every pod in the queue; the members of a queued group follow each other."""
 
     active: list[QueuedPodInfo]
     """In the order in which pops will return them."""
@@ -50,6 +55,10 @@ class QueueContents(msgspec.Struct, frozen=True):
     """By end of backoff."""
     unschedulable: list[QueuedPodInfo]
     """Including gated pods; by the time at which waiting becomes too long."""
+    pending_group: list[QueuedPodInfo]
+    """Members of a group that is being scheduled."""
+    incomplete_group: list[QueuedPodInfo]
+    """Members of groups that do not exist."""
     in_flight: list[QueuedPodInfo | RecordedEvent]
     """Pops and events in the order in which they happened."""
 
@@ -70,7 +79,7 @@ class ActiveQueue:
         self.pods = QueuedPodHeap(sort_key)
         self._metrics = metrics
 
-    def add(self, queued: QueuedPodInfo, event: str) -> None:
+    def add(self, queued: Queued, event: str) -> None:
         """Add a pod; it replaces another object with its key."""
         if queued.key in self.pods.entries:
             self.pods.entries[queued.key][-1].move_to(OUTSIDE, event)
@@ -101,18 +110,32 @@ class SubQueues:
         self.unschedulable = unschedulable
         self.in_flight = InFlight()
 
-    def get(self, key: str) -> QueuedPodInfo | None:
-        """Return the pod with this `namespace/name`, wherever it is queued."""
+    def get(self, key: str) -> Queued | None:
+        """Return the pod or group with this key, wherever it is queued."""
         return self.active.pods.get(key) or self.backoff.get(key) or self.unschedulable.pods.get(key)
+
+    def get_pod(self, key: str) -> QueuedPodInfo | None:
+        """Return the pod with this `namespace/name`, unless it is the member of a group."""
+        found = self.get(key)
+        return None if isinstance(found, QueuedPodGroup) else found
+
+    def remove(self, key: str) -> None:
+        """Remove a pod or group; the caller moves it."""
+        self.active.pods.remove(key) or self.backoff.remove(key) or self.unschedulable.remove(key)
+
+    def reposition(self, queued: Queued) -> None:
+        """Restore the order after a queued pod or group has changed."""
+        if queued.place is ACTIVE:
+            self.active.pods.add(queued)
+        elif queued.place is not Place.UNSCHEDULABLE:
+            self.backoff.reposition(queued)
 
     def clear(self) -> None:
         """Remove all pods that are not in flight."""
-        for queued in list(self.pods()):
-            self.active.pods.remove(queued.key) or self.backoff.remove(queued.key) or self.unschedulable.remove(
-                queued.key
-            )
+        for queued in list(self.entities()):
+            self.remove(queued.key)
 
-    def put(self, queued: QueuedPodInfo, place: Place, event: str) -> None:
+    def put(self, queued: Queued, place: Place, event: str) -> None:
         """Add a pod to the sub-queue of the place."""
         if place is ACTIVE:
             self.active.add(queued, event)
@@ -130,8 +153,8 @@ class SubQueues:
         if key in self.backoff:
             raise PodAlreadyQueuedError(f"Pod {key} is already present in the backoff queue")
 
-    def pending_pods(self) -> PendingPods:
-        pods = [queued.pod for queued in self.pods()]
+    def pending_pods(self, outside_groups: Iterable[QueuedMember]) -> PendingPods:
+        pods = [queued.pod for some in (self.pods(), outside_groups) for queued in some]
         active, backoff, unschedulable = len(self.active.pods), len(self.backoff), len(self.unschedulable.pods)
         return PendingPods(pods, f"activeQ:{active}; backoffQ:{backoff}; unschedulablePods:{unschedulable}")
 
@@ -139,16 +162,29 @@ class SubQueues:
     def size(self) -> int:
         return sum(map(len, self._heaps()))
 
-    def pods(self) -> Iterator[QueuedPodInfo]:
-        """Iterate over all pods, in no particular order."""
+    def entities(self) -> Iterator[Queued]:
+        """Iterate over all pods and groups, in no particular order."""
         return (queued for heap in self._heaps() for queued in heap)
 
-    def contents(self) -> QueueContents:
+    def groups(self) -> Iterator[QueuedPodGroup]:
+        return (queued for queued in self.entities() if isinstance(queued, QueuedPodGroup))
+
+    def pods(self) -> Iterator[QueuedPodInfo]:
+        """Iterate over all pods, members of groups included, in no particular order."""
+        return expanded(self.entities())
+
+    def ordered(self) -> Iterator[Queued]:
+        """Iterate over all pods and groups, each sub-queue in its order."""
+        return (queued for heap in self._heaps() for queued in heap.ordered())
+
+    def contents(self, pending: Iterable[QueuedMember] = (), incomplete: Iterable[QueuedMember] = ()) -> QueueContents:
         return QueueContents(
-            active=self.active.pods.ordered(),
-            backoff=self.backoff.rejected.ordered(),
-            error_backoff=self.backoff.failed.ordered(),
-            unschedulable=self.unschedulable.pods.ordered(),
+            active=list(expanded(self.active.pods.ordered())),
+            backoff=list(expanded(self.backoff.rejected.ordered())),
+            error_backoff=list(expanded(self.backoff.failed.ordered())),
+            unschedulable=list(expanded(self.unschedulable.pods.ordered())),
+            pending_group=list(pending),
+            incomplete_group=list(incomplete),
             in_flight=self.in_flight.log(),
         )
 
@@ -156,8 +192,17 @@ class SubQueues:
         """Yield violated invariants of the sub-queues."""
         for place in (self.active, self.backoff, self.unschedulable, self.in_flight):
             yield from place.problems()
-        found = Counter(queued.key for queued in self.pods())
+        found = Counter(queued.key for queued in self.entities())
         yield from (f"{key} is in {places} sub-queues" for key, places in found.items() if places > 1)
 
     def _heaps(self) -> tuple[QueuedPodHeap, ...]:
         return self.active.pods, self.backoff.rejected, self.backoff.failed, self.unschedulable.pods
+
+
+def expanded(entities: Iterable[Queued]) -> Iterator[QueuedPodInfo]:
+    """Yield the pods, and the members of groups in place of the groups."""
+    for queued in entities:
+        if isinstance(queued, QueuedPodGroup):
+            yield from queued.pods()
+        else:
+            yield queued

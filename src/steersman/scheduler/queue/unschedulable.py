@@ -13,7 +13,8 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from steersman.scheduler.queue.heap import QueuedPodHeap
-from steersman.scheduler.queue.queued_pod import Place, QueuedPodInfo
+from steersman.scheduler.queue.queued_pod import Place
+from steersman.scheduler.queue.queued_pod_group import Queued, QueuedPodGroup
 from steersman.scheduler.queue.settings import QueueMetrics
 
 _ANY_EVENT: Final = ""
@@ -34,10 +35,10 @@ class UnschedulablePods:
         #: All pods here, ordered by deadline.
         self.pods = QueuedPodHeap(lambda queued: (self.deadline(queued),))
         #: Plugin → pods here that it rejected, by key. No empty values.
-        self._by_rejector: dict[str, dict[str, QueuedPodInfo]] = {}
+        self._by_rejector: dict[str, dict[str, Queued]] = {}
         #: Plugin of `releasing_gates` → pods here that it gates, by uid. These are not in
         #: `_by_rejector`. No empty values.
-        self._by_gate: dict[str, dict[str, QueuedPodInfo]] = {}
+        self._by_gate: dict[str, dict[str, Queued]] = {}
         #: Pod key → its gate and uid in `_by_gate`.
         self._gate_entries: dict[str, tuple[str, str]] = {}
         #: Pod key → its entries in `_by_rejector`. Together with `_gate_entries` these are the keys
@@ -45,12 +46,14 @@ class UnschedulablePods:
         self._listed_under: dict[str, frozenset[str]] = {}
         #: Keys of the pods here that are gated.
         self.gated: set[str] = set()
+        #: The groups here by key.
+        self._groups: dict[str, QueuedPodGroup] = {}
 
-    def deadline(self, queued: QueuedPodInfo) -> int:
+    def deadline(self, queued: Queued) -> int:
         """Return the last time, in microseconds, at which the pod has not waited for too long."""
         return max(queued.timestamp, queued.flushed_at) + self._max_stay
 
-    def add(self, queued: QueuedPodInfo, event: str) -> None:
+    def add(self, queued: Queued, event: str) -> None:
         """Add a pod, or update the index after the gate or the rejectors of a pod here have
         changed."""
         key = queued.key
@@ -62,22 +65,25 @@ class UnschedulablePods:
                 self.remove(key)
                 resident.move_to(Place.OUTSIDE, event)
         queued.move_to(Place.UNSCHEDULABLE, event)
+        if isinstance(queued, QueuedPodGroup):
+            self._groups[key] = queued
         self.pods.add(queued)
         self._list(queued)
         (self.gated.add if queued.is_gated else self.gated.discard)(key)
 
-    def count_entry(self, queued: QueuedPodInfo, event: str) -> None:
+    def count_entry(self, queued: Queued, event: str) -> None:
         """Count a pod that enters, or that is counted as if it had left and come back."""
         self._metrics.pod_entered(queued, "unschedulable", event)
 
-    def remove(self, key: str) -> QueuedPodInfo | None:
+    def remove(self, key: str) -> Queued | None:
         queued = self.pods.remove(key)
         if queued is not None:
             self._unlist(key)
             self.gated.discard(key)
+            self._groups.pop(key, None)
         return queued
 
-    def overdue(self, now: int) -> list[QueuedPodInfo]:
+    def overdue(self, now: int) -> list[Queued]:
         """Return the pods that have waited for too long; the caller moves them."""
         first = self.pods.peek()
         if first is None or self.deadline(first) >= now:
@@ -89,9 +95,9 @@ class UnschedulablePods:
         first = self.pods.peek()
         return None if first is None else self.deadline(first) + 1
 
-    def rejected_by(self, plugins: Iterable[str]) -> list[QueuedPodInfo]:
+    def rejected_by(self, plugins: Iterable[str]) -> list[Queued]:
         """Return the pods that an event may move for which only these plugins are registered."""
-        found: dict[str, QueuedPodInfo] = {}
+        found: dict[str, Queued] = {}
         for plugin in (*plugins, _ANY_EVENT):
             found.update(self._by_rejector.get(plugin, {}))
         return list(found.values())
@@ -104,11 +110,14 @@ class UnschedulablePods:
         """Return the number of pods by the plugin that rejected or gates them; a pod counts for
         each of them."""
         counts = {plugin: len(pods) for plugin, pods in self._by_rejector.items() if plugin != _ANY_EVENT}
+        for group in self._groups.values():
+            for plugin in group.rejectors:
+                counts[plugin] += group.rejections_by(plugin) - 1
         for plugin, pods in self._by_gate.items():
             counts[plugin] = counts.get(plugin, 0) + len(pods)
         return counts
 
-    def gated_by(self, plugin: str, uids: Collection[str] | None) -> list[QueuedPodInfo]:
+    def gated_by(self, plugin: str, uids: Collection[str] | None) -> list[Queued]:
         """Return the pods with these uids that the plugin gates; all of its pods if `uids` is None."""
         gated = self._by_gate.get(plugin, {})
         if uids is None:
@@ -117,9 +126,10 @@ class UnschedulablePods:
             return [queued for uid, queued in gated.items() if uid in uids]
         return [gated[uid] for uid in uids if uid in gated]
 
-    def _list(self, queued: QueuedPodInfo) -> None:
+    def _list(self, queued: Queued) -> None:
         key = queued.key
-        if queued.gating_plugin in self._releasing_gates and queued.profile in self._profiles:
+        is_group = isinstance(queued, QueuedPodGroup)
+        if queued.gating_plugin in self._releasing_gates and queued.profile in self._profiles and not is_group:
             entry = queued.gating_plugin, queued.uid
             if self._gate_entries.get(key) != entry:
                 self._unlist(key)
@@ -127,7 +137,7 @@ class UnschedulablePods:
             self._by_gate.setdefault(entry[0], {})[entry[1]] = queued
             return
         names = queued.rejectors
-        if queued.profile not in self._profiles:
+        if queued.profile not in self._profiles or queued.has_unrejected_pods:
             names |= {_ANY_EVENT}
         if self._listed_under.get(key) == names:
             return
@@ -156,7 +166,7 @@ class UnschedulablePods:
                 yield f"{queued} is among the unschedulable pods"
             if queued.is_gated is not (queued.key in self.gated):
                 yield f"{queued} is gated by {queued.gating_plugin!r}, but counted otherwise"
-            if not queued.rejectors:
+            if not queued.rejectors and not queued.has_unrejected_pods:
                 yield f"{queued} waits although nothing rejected it"
             if not self._is_listed(queued):
                 yield f"{queued} is listed neither under its gate nor under what rejected it, {sorted(queued.rejectors)}"
@@ -172,7 +182,7 @@ class UnschedulablePods:
         ):
             yield "the indices by plugin, or the set of gated pods, name pods that are not here"
 
-    def _is_listed(self, queued: QueuedPodInfo) -> bool:
+    def _is_listed(self, queued: Queued) -> bool:
         if queued.key in self._gate_entries:
             gate, uid = self._gate_entries[queued.key]
             return (gate, uid) == (queued.gating_plugin, queued.uid) and self._by_gate[gate][uid] is queued

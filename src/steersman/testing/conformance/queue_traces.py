@@ -141,7 +141,8 @@ class _Replay:
         self._queue.delete(old)
 
     def _do_pop(self, operation: Json) -> Json:
-        return self._hand_out(self._queue.pop_nowait())
+        queued = self._queue.pop_nowait()
+        return self._hand_out(queued if isinstance(queued, QueuedPodInfo) else None)
 
     def _do_pop_specific(self, operation: Json) -> Json:
         return self._hand_out(self._queue.pop_specific(self._store[operation["key"]]))
