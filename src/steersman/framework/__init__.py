@@ -82,12 +82,14 @@ if TYPE_CHECKING:
     )
     from steersman.framework.go_math import go_log as go_log, go_round as go_round
     from steersman.framework.handle import (
+        ClusterWhatIf as ClusterWhatIf,
         DevicesHandle as DevicesHandle,
         Gates as Gates,
         Handle as Handle,
         Nodes as Nodes,
         Objects as Objects,
         PermitHandle as PermitHandle,
+        PlacedPod as PlacedPod,
         PodAccess as PodAccess,
         PodInPreBind as PodInPreBind,
         PostFilterHandle as PostFilterHandle,
@@ -280,8 +282,8 @@ else:
             "go_integers": "MAX_INT64 MIN_INT64 int64 int64_of_float int64_quotient",
             "go_math": "go_log go_round",
             "handle": (
-                "DevicesHandle Gates Handle Nodes Objects PermitHandle PodAccess "
-                "PodInPreBind PostFilterHandle PreBindHandle WaitingPod WhatIf"
+                "ClusterWhatIf DevicesHandle Gates Handle Nodes Objects PermitHandle PlacedPod "
+                "PodAccess PodInPreBind PostFilterHandle PreBindHandle WaitingPod WhatIf"
             ),
             "hints": "changed deleted queue_if",
             "node_info": "ImageState NodeInfo",

@@ -9,7 +9,8 @@ A plugin that needs none of it has no constructor. Otherwise it is `__init__(sel
 from __future__ import annotations
 
 from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from steersman import api
 from steersman.base import Clock, Rng
@@ -102,6 +103,13 @@ class Handle(Protocol):
         """Return the pods nominated to the node, for example after a preemption."""
 
 
+class PlacedPod(NamedTuple):
+    """A running or assumed pod."""
+
+    pod: PodInfo
+    node_name: str
+
+
 class WhatIf(Protocol):
     """Runs the profile's filters on a hypothetical node, with pods added or removed.
 
@@ -117,6 +125,28 @@ class WhatIf(Protocol):
         """Update the plugins' state for `added` being on the node."""
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None: ...
+
+
+class ClusterWhatIf(WhatIf, Protocol):
+    """What-if questions about the whole cluster, with running pods removed and pending ones placed."""
+
+    def placed(self, uid: str) -> PlacedPod | None:
+        """Return the running or assumed pod with this uid."""
+
+    def without(self, pods: Iterable[PlacedPod]) -> AbstractContextManager[None]:
+        """Remove the pods from the cluster within a `with` block; afterwards everything is as before."""
+
+    def placing(self, state: CycleState, pod: PodInfo, node_name: str) -> AbstractContextManager[None]:
+        """Add the pod to the node and run Reserve within a `with` block, whatever Reserve returns."""
+
+    def reserving(self, state: CycleState, pod: PodInfo, node_name: str) -> AbstractContextManager[None]:
+        """Run Reserve within a `with` block, whatever it returns."""
+
+    def complete(self, state: CycleState, pod: PodInfo) -> None:
+        """Add the entries of PreFilter plugins that the cycle did not call to the state, as of now."""
+
+    def is_local(self, state: CycleState, pod: PodInfo) -> bool:
+        """Return whether the fit of the pod on a node depends on nothing but the node and the pods on it."""
 
 
 class PreemptibleWait(Protocol):
@@ -188,7 +218,7 @@ class PostFilterHandle(Handle, Spawner, Protocol):
     @property
     def rng(self) -> Rng: ...
     @property
-    def what_if(self) -> WhatIf: ...
+    def what_if(self) -> ClusterWhatIf: ...
     @property
     def pods(self) -> PodAccess: ...
 

@@ -23,11 +23,12 @@ import msgspec
 from steersman.api import Namespace, Node, Pod, key
 from steersman.base import InputError
 from steersman.base.graph_copy import copied_attributes, finished_by, shallow, shared_by_copies
-from steersman.framework import PodInfo, PodShapes
+from steersman.framework import PlacedPod, PodInfo, PodShapes
 from steersman.scheduler.state.node_table import NodeTable
 from steersman.scheduler.state.objects import ObjectStore
 from steersman.scheduler.state.pod_groups import PodGroupTable
 from steersman.scheduler.state.pod_lifecycle import INITIAL, CachedPodState, Life, PodEvent, illegal
+from steersman.scheduler.state.removed_pods import removed
 from steersman.scheduler.state.validation import validate
 
 logger = logging.getLogger(__name__)
@@ -247,12 +248,12 @@ class Cache:
         return True
 
     def without(self, uid: str) -> AbstractContextManager[None]:
-        """Remove the pod from the columns within a `with` block; see `NodeTable.without`. No effect
+        """Remove the pod from the columns within a `with` block; see `removed`. No effect
         if the pod or its node is unknown."""
         record = self._records.get(uid)
         if record is None or self.nodes.row_of(record.node_name) is None:
             return nullcontext()
-        return self.nodes.without(record.info, record.node_name)
+        return removed(self.nodes, (PlacedPod(record.info, record.node_name),))
 
     def get(self, uid: str) -> PodRecord | None:
         return self._records.get(uid)

@@ -10,7 +10,6 @@ scheduled there.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 
 import msgspec
 import numpy as np
@@ -310,24 +309,6 @@ class NodeTable:
             self.sparse.count_affinity(new, row, 1)
         self.log.append(row)
 
-    @contextmanager
-    def without(self, pod: PodInfo, node_name: str) -> Iterator[None]:
-        """Remove the pod from its node, which is alive, within a `with` block.
-
-        Afterwards everything is restored, including the order of the node's pods and the state of
-        their ports; readers of the log update the row again.
-        """
-        row = self.rows[node_name]
-        pods = dict(self.pods_on[row])
-        restore_sparse = self.sparse.restorer(row)
-        self.remove_pod(pod, node_name)
-        try:
-            yield
-        finally:
-            self.add_pod(pods[pod.uid], node_name)
-            self.pods_on[row] = pods
-            restore_sparse()
-
     def replace_info(self, pod: PodInfo, node_name: str) -> None:
         """Replace the info of a pod by another of the same version, because the old one may be
         shared with a fork."""
@@ -338,6 +319,12 @@ class NodeTable:
         if pod.shape.has_affinity:
             self.sparse.affinity_pods[row][pod.uid] = pod
         self.log.append(row)
+
+    def order_pods(self, node_name: str, uids: Iterable[str]) -> None:
+        """Order the pods of the node like these uids; other pods come last."""
+        row = self.rows[node_name]
+        here = self.pods_on[row]
+        self.pods_on[row] = {uid: here[uid] for uid in uids if uid in here} | here
 
     def _own_row(self, row: int) -> None:
         self._shared_rows.remove(row)
