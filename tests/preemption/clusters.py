@@ -9,6 +9,7 @@ from typing import Any
 from steersman import api
 from steersman.base.clock import ManualClock
 from steersman.base.rng import SeededRng
+from steersman.config import DEFAULT_GATES, FeatureGates
 from steersman.framework.pod_info import PodInfo
 from steersman.scheduler.cycle.decision import Unschedulable
 from steersman.scheduler.preemption import DefaultPreemption, PreemptionReport
@@ -30,8 +31,9 @@ class PreemptionCluster:
         objects: Iterable[api.Object] = (),
         configuration: Mapping[str, Any] | None = None,
         scalar: bool = False,
+        gates: FeatureGates = DEFAULT_GATES,
     ) -> None:
-        self.setting = Setting(configuration, ManualClock(NOW), SeededRng(0), scalar)
+        self.setting = Setting(configuration, ManualClock(NOW), SeededRng(0), scalar, gates)
         for obj in (*(node.obj() for node in nodes), *objects):
             self.setting.change(obj)
         for pod in pods:

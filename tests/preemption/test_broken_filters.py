@@ -12,7 +12,7 @@ from steersman.framework.status import Code, CycleAborted, Status, error, unsche
 from steersman.scheduler.engine.evaluation import NodeStatuses
 from steersman.scheduler.preemption.candidates import Candidate
 from steersman.scheduler.preemption.disruption_budgets import Budgets
-from steersman.scheduler.preemption.dry_run import DryRunQuestion, FullSearch, dry_run, search_node_by_node
+from steersman.scheduler.preemption.dry_run import DryRunQuestion, FullSearch, search_node_by_node
 from steersman.testing import make_node, make_pod
 
 NOW = 2_000_000_000.0
@@ -41,15 +41,20 @@ def a_node(name: str) -> NodeInfo:
     return make_node(name).info(make_pod(f"on-{name}").started("2030-01-01T00:00:00Z"))
 
 
+def question(what_if: WhatIfItBreaks, statuses: NodeStatuses | None = None) -> DryRunQuestion:
+    statuses = statuses or NodeStatuses()
+    return DryRunQuestion(PREEMPTOR, statuses, CycleState(), what_if, Budgets(()), FullSearch(), True, NOW)
+
+
 def test_a_node_whose_filter_breaks_is_no_candidate() -> None:
     what_if = WhatIfItBreaks(lambda node: not node.pod_count)
-    outcome = dry_run(what_if, CycleState(), PREEMPTOR, a_node("n1"), Budgets(()), NOW)
+    outcome = question(what_if).about(a_node("n1"))
     assert outcome == error("cannot read n1")
 
 
 def test_a_filter_that_breaks_with_a_pod_put_back_makes_it_a_victim() -> None:
     what_if = WhatIfItBreaks(lambda node: node.pod_count > 0)
-    outcome = dry_run(what_if, CycleState(), PREEMPTOR, a_node("n1"), Budgets(()), NOW)
+    outcome = question(what_if).about(a_node("n1"))
     assert isinstance(outcome, Candidate)
     assert [victim.name for victim in outcome.victims] == ["on-n1"]
 
@@ -59,7 +64,7 @@ def test_a_node_on_which_nobody_has_to_go_is_a_fault_of_somebody() -> None:
         def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
             return None
 
-    outcome = dry_run(Content(lambda node: False), CycleState(), PREEMPTOR, a_node("n1"), Budgets(()), NOW)
+    outcome = question(Content(lambda node: False)).about(a_node("n1"))
     assert outcome == error('expected at least one victim pod on node "n1"')
 
 
@@ -67,7 +72,6 @@ def test_other_nodes_are_candidates_all_the_same() -> None:
     nodes = [a_node("n1"), a_node("n2")]
     statuses = NodeStatuses({unschedulable("somebody is here"): ["n1", "n2"]})
     what_if = WhatIfItBreaks(lambda node: node.name == "n1" and not node.pod_count)
-    question = DryRunQuestion(PREEMPTOR, statuses, CycleState(), what_if, Budgets(()), FullSearch(), True, NOW)
-    runs = search_node_by_node(question, nodes)
+    runs = search_node_by_node(question(what_if, statuses), nodes)
     assert [candidate.node for candidate in runs.candidates] == ["n2"]
     assert [status.code for status in runs.statuses.groups] == [Code.ERROR]

@@ -7,8 +7,7 @@ from tests.preemption.scheduler_pods import FakePods, FakePostFilterHandle, runn
 
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code
-from steersman.scheduler.preemption.candidates import Candidate
-from steersman.scheduler.preemption.executor import Executor
+from steersman.scheduler.preemption.executor import Executor, Preemptor
 from steersman.scheduler.runtime.waiting_pods import PodAtPermit
 from steersman.testing import make_pod
 
@@ -19,7 +18,7 @@ EVENT = f"Preempted by pod {PREEMPTOR.uid} on node n1"
 def evict(pods: FakePods, victims: list[PodInfo], nominated: list[PodInfo] | None = None) -> Executor:
     handle = FakePostFilterHandle(pods, {"n1": nominated or []})
     executor = Executor(handle, "DefaultPreemption")
-    executor.start(PREEMPTOR, Candidate("n1", tuple(victims)))
+    executor.start(Preemptor.of_pod(PREEMPTOR), "n1", victims)
     handle.finish()
     return executor
 

@@ -12,8 +12,7 @@ from tests.preemption.scheduler_pods import FakePods, FakePostFilterHandle, runn
 from steersman.config import DefaultPreemptionArgs
 from steersman.framework.events import ActionType, EventResource, QueueingHint
 from steersman.framework.status import Code
-from steersman.scheduler.preemption import DefaultPreemption
-from steersman.scheduler.preemption.candidates import Candidate
+from steersman.scheduler.preemption import DefaultPreemption, Preemptor
 from steersman.scheduler.preemption.default_preemption import REASON_UNDER_WAY
 from steersman.testing import make_pod
 
@@ -34,7 +33,7 @@ def test_a_pod_that_preempts_nobody_passes() -> None:
 def test_a_preemptor_is_held_back_until_its_victims_are_gone() -> None:
     victims = running(make_pod("a"), make_pod("b"))
     plugin, handle = plugin_of(FakePods(victims))
-    plugin.executor.start(PREEMPTOR, Candidate("n1", tuple(victims)))
+    plugin.executor.start(Preemptor.of_pod(PREEMPTOR), "n1", victims)
     status = plugin.pre_enqueue(PREEMPTOR)
     assert status is not None
     assert (status.code, status.reasons) == (Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (REASON_UNDER_WAY,))
@@ -47,7 +46,7 @@ def test_a_preemptor_is_held_back_until_its_victims_are_gone() -> None:
 def test_other_pods_pass_meanwhile() -> None:
     victims = running(make_pod("a"))
     plugin, handle = plugin_of(FakePods(victims))
-    plugin.executor.start(PREEMPTOR, Candidate("n1", tuple(victims)))
+    plugin.executor.start(Preemptor.of_pod(PREEMPTOR), "n1", victims)
     assert plugin.pre_enqueue(make_pod("other").info()) is None
     handle.finish()
 
@@ -58,7 +57,7 @@ def test_once_only_the_last_victim_is_left_its_deletion_counts_and_not_the_end_o
         pods = FakePods(victims)
         pods.gate = asyncio.Event()
         plugin, handle = plugin_of(pods)
-        plugin.executor.start(PREEMPTOR, Candidate("n1", tuple(victims)))
+        plugin.executor.start(Preemptor.of_pod(PREEMPTOR), "n1", victims)
         work = asyncio.create_task(handle.work.pop())
         await asyncio.sleep(0)
         assert plugin.pre_enqueue(PREEMPTOR) is not None
@@ -77,7 +76,7 @@ def test_once_only_the_last_victim_is_left_its_deletion_counts_and_not_the_end_o
 def test_without_the_feature_nobody_is_held_back() -> None:
     victims = running(make_pod("a"))
     plugin, handle = plugin_of(FakePods(victims), gate=False)
-    plugin.executor.start(PREEMPTOR, Candidate("n1", tuple(victims)))
+    plugin.executor.start(Preemptor.of_pod(PREEMPTOR), "n1", victims)
     assert plugin.pre_enqueue(PREEMPTOR) is None
     assert plugin.events_to_register() == ()
     handle.finish()

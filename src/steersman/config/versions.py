@@ -63,6 +63,7 @@ class Rule(StrEnum):
     CLAIM_DELETION_REQUEUES = "ClaimDeletionRequeues"
     DEVICE_TAINT_RULES_V1 = "DeviceTaintRulesV1"
     GATED_PODS_KEEP_NOMINATIONS = "GatedPodsKeepNominations"
+    PREEMPTION_IN_MEMORY_ACTIVATES = "PreemptionInMemoryActivates"
 
 
 class GateStage(StrEnum):
@@ -179,6 +180,11 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         Rule.GATED_PODS_KEEP_NOMINATIONS,
         _RULE,
         "Adding a pod to the queue registers the nomination of its status at once; an empty node is no nomination.",
+    ),
+    _rule(
+        Rule.PREEMPTION_IN_MEMORY_ACTIVATES,
+        _RULE,
+        "A preemptor whose last victim was not bound yet is activated at the end of the preemption.",
     ),
     Difference(
         "PreFilterOfNodeChecks",

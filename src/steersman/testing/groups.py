@@ -40,6 +40,9 @@ class PodGroupBuilder(Builder[api.PodGroup]):
     def priority(self, priority: int) -> Self:
         return self._spec(priority=priority)
 
+    def preemption_policy(self, policy: str | None) -> Self:
+        return self._spec(preemption_policy=policy)
+
     def topology(self, key: str) -> Self:
         """Require that all members are on nodes with one value of the label."""
         return self._spec(scheduling_constraints=_constraints(key))
@@ -63,6 +66,9 @@ class CompositePodGroupBuilder(Builder[api.CompositePodGroup]):
 
     def priority(self, priority: int) -> Self:
         return self._spec(priority=priority)
+
+    def preemption_policy(self, policy: str | None) -> Self:
+        return self._spec(preemption_policy=policy)
 
     def topology(self, key: str) -> Self:
         """Require that all members are on nodes with one value of the label."""

@@ -35,7 +35,7 @@ from steersman.kube.observe import NODE_UPDATE, HandledEvents, Log, ObjectRef, S
 from steersman.scheduler.assembly import AttemptObserver, Scheduler
 from steersman.scheduler.cycle import Decision, Failed, Postponed, Scheduled, Unschedulable, reason_histogram
 from steersman.scheduler.engine import Evaluation, ScoreTable
-from steersman.scheduler.preemption import default_preemptions
+from steersman.scheduler.preemption import Preemptor, default_preemptions
 from steersman.scheduler.queue import (
     POP_FROM_BACKOFF_QUEUE,
     SCHEDULE_ATTEMPT_FAILURE,
@@ -130,10 +130,11 @@ class DecisionLines(AttemptObserver):
         elif not isinstance(decision, Unschedulable | Failed):
             self._choices.info(SKIPPED, pod=_ref(decision.pod), reason=decision.reason)
 
-    def preempted(self, preemptor: PodInfo, victim: PodInfo, node: str, in_memory: bool) -> None:
+    def preempted(self, preemptor: Preemptor, victim: PodInfo, node: str, in_memory: bool) -> None:
         """Log a victim; called by the preemption executor."""
         text = PREEMPTED_IN_MEMORY if in_memory else PREEMPTED
-        self._outcomes.info(text, preemptor=_ref(preemptor), victim=_ref(victim), node=node)
+        by = ObjectRef(preemptor.namespace, preemptor.name)
+        self._outcomes.info(text, preemptor=by, victim=_ref(victim), node=node)
 
 
 class AttemptLines(AttemptObserver):

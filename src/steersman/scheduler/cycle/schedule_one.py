@@ -78,7 +78,7 @@ class SchedulingCycle:
             name: engine for name, engine in self._engines.items() if engine.sampling.is_off and not scalar
         }
         self._what_ifs = {
-            name: ProfileWhatIf(profile, self._engines[name], nominations) for name, profile in profiles.items()
+            name: ProfileWhatIf(profile, self._engines[name], cache, nominations) for name, profile in profiles.items()
         }
 
     def measure(self, clock: PhaseClock) -> None:

@@ -54,6 +54,12 @@ def pre_filter(
     return outcome
 
 
+def is_live(call: PreFilterCall, entry: SignatureEntry) -> bool:
+    """Return whether the plugin is called in every cycle of pods with the signature."""
+    has_kernel = call.name not in entry.pinning and any(step.name == call.name for step, _ in entry.filters)
+    return call.name not in entry.pre_filter_answers and not has_kernel
+
+
 def _answer(
     call: PreFilterCall, entry: SignatureEntry, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]
 ) -> Answer:

@@ -3,9 +3,11 @@
 
     evaluator (candidates, dry_run or column_dry_run, disruption_budgets)
         ─► PreemptionReport ─► executor
+    group_evaluator (victims, group_reprieve) ─► GroupPreemptionReport ─► executor
 
-The plugin runs as PostFilter of a cycle in which no node fits. The decision is synchronous and made of
-what-if questions; the execution goes through the handle, in the background.
+The plugin runs as PostFilter of a cycle in which no node fits, and as PodGroupPostFilter of a group that
+cannot be placed. The decision is synchronous and made of what-if questions; the execution goes through the
+handle, in the background.
 """
 
 from typing import TYPE_CHECKING
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
         FullSearch as FullSearch,
         SampledSearch as SampledSearch,
     )
+    from steersman.scheduler.preemption.executor import Preemptor as Preemptor
+    from steersman.scheduler.preemption.group_evaluator import GroupPreemptionReport as GroupPreemptionReport
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
@@ -35,5 +39,7 @@ else:
             "candidates": "Candidate CandidateChoice PreemptionReport",
             "default_preemption": "DefaultPreemption default_preemptions",
             "dry_run": "CandidateSearch FullSearch SampledSearch",
+            "executor": "Preemptor",
+            "group_evaluator": "GroupPreemptionReport",
         },
     )

@@ -56,8 +56,10 @@ Cost = Callable[[Candidate, float], float]
 """Cost that a rule minimises, given a candidate and the current time."""
 
 
-def highest_priority(candidate: Candidate) -> int:
-    return max(victim.priority for victim in candidate.victims)
+def first_priority(candidate: Candidate) -> int:
+    """Return the priority of the first victim, which is the highest one unless a victim has another
+    priority as member of a group."""
+    return candidate.victims[0].priority
 
 
 def sum_of_priorities(candidate: Candidate) -> int:
@@ -66,13 +68,13 @@ def sum_of_priorities(candidate: Candidate) -> int:
 
 def earliest_start(candidate: Candidate, now: float) -> float:
     """Return the earliest start among the victims with the highest priority."""
-    highest = highest_priority(candidate)
+    highest = max(victim.priority for victim in candidate.victims)
     return min(start_time(victim, now) for victim in candidate.victims if victim.priority == highest)
 
 
 RULES: tuple[tuple[str, Cost], ...] = (
     ("fewest violations of disruption budgets", lambda candidate, now: candidate.pdb_violations),
-    ("lowest priority of the most important victim", lambda candidate, now: highest_priority(candidate)),
+    ("lowest priority of the most important victim", lambda candidate, now: first_priority(candidate)),
     ("lowest sum of the victims' priorities", lambda candidate, now: sum_of_priorities(candidate)),
     ("fewest victims", lambda candidate, now: len(candidate.victims)),
     ("latest start of the most important victims", lambda candidate, now: -earliest_start(candidate, now)),

@@ -50,7 +50,9 @@ class ColumnDryRun:
     """The vectorised dry runs of one plugin instance; keeps the table of victims between
     preemptions."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_groups: bool = False) -> None:
+        """`has_groups` says whether pods may belong to groups (`victims.GroupedPods`)."""
+        self._has_groups = has_groups
         self._victims: VictimTable | None = None
         self._order: Memo[RowIndex] = Memo()
         self._protected_rows: dict[int, bool] = {}
@@ -72,6 +74,8 @@ class ColumnDryRun:
         if not resolvable.any():
             return DryRuns(table.node_count, 0, (), 0, None, NodeStatuses(None, NOT_HELPFUL))
         victims = self._synced(table)
+        if self._has_groups and victims.grouped[resolvable].any():
+            return None
         outranked = victims.below(question.pod.priority, ()).count > 0
         if not outranked[resolvable].any() and not _is_resolvable(statuses.absent):
             return _no_victims(question, table, resolvable)
@@ -104,7 +108,7 @@ class ColumnDryRun:
 
     def _synced(self, table: NodeTable) -> VictimTable:
         if self._victims is None:
-            self._victims = VictimTable(table)
+            self._victims = VictimTable(table, has_groups=self._has_groups)
         self._victims.sync()
         rewritten = self._victims.rewritten
         if rewritten is None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DefaultPreemption: if no node fits, evict pods of lower priority from one.
+"""DefaultPreemption: if no node fits a pod, evict pods of lower priority from one; if a group cannot be
+placed, evict pods of lower priority from any.
 
-PostFilter decides (`evaluator`) and starts the evictions (`executor`); PreEnqueue gates the
-preemptor while they are in progress.
+PostFilter (`evaluator`) and PodGroupPostFilter (`group_evaluator`) decide and start the evictions
+(`executor`); PreEnqueue gates the preemptor while they are in progress.
 """
 
 from __future__ import annotations
@@ -21,13 +22,19 @@ from steersman.framework import (
     EnqueueExtensions,
     EventResource,
     Extender,
+    GroupKey,
+    GroupKind,
     NodeStatusReader,
+    PodGroupInfo,
+    PodGroupPostFilterPlugin,
+    PodGroupPostFilterResult,
     PodInfo,
     PostFilterHandle,
     PostFilterPlugin,
     PostFilterResult,
     PreEnqueuePlugin,
     QueueingHint,
+    ScheduleGroup,
     Status,
     unresolvable,
     unschedulable,
@@ -35,25 +42,39 @@ from steersman.framework import (
 from steersman.scheduler.preemption.candidates import Candidate, PreemptionReport
 from steersman.scheduler.preemption.dry_run import SampledSearch
 from steersman.scheduler.preemption.evaluator import Evaluator
-from steersman.scheduler.preemption.executor import Executor
+from steersman.scheduler.preemption.executor import Executor, Preemptor
+from steersman.scheduler.preemption.group_evaluator import GroupEvaluator
+from steersman.scheduler.preemption.victims import COMPOSITE_GATE
 from steersman.scheduler.runtime.profile import Profile
 
 ASYNC_GATE = "SchedulerAsyncPreemption"
 REASON_UNDER_WAY = "waiting for the preemption for this pod to be finished"
 MESSAGE = "preemption: {}"
 MESSAGE_FOUND = "found a potential placement for pod on node {}, preempting {} victims"
+REASON_GROUP_UNDER_WAY = "waiting for the preemption for this pod group to be finished"
+GROUP_MESSAGE = "pod group preemption: {}"
+GROUP_FOUND = "found a placement for podgroup, preempting {} victims"
+GROUP_ONGOING = "ongoing preemption on nominated nodes"
+#: Stands for the node of the victims of a group in events.
+CLUSTER = "cluster"
 
 ResultAndStatus: TypeAlias = tuple[PostFilterResult | None, Status]
 
 
-class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
+GroupResultAndStatus: TypeAlias = tuple[PodGroupPostFilterResult | None, Status]
+
+
+class DefaultPreemption(PostFilterPlugin, PodGroupPostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
     """Evicts less important pods to make a node feasible."""
 
     name = "DefaultPreemption"
 
     def __init__(self, args: DefaultPreemptionArgs, handle: PostFilterHandle) -> None:
         self.evaluator = Evaluator(handle, SampledSearch(args, handle.rng))
+        self.group_evaluator = GroupEvaluator(handle, self.evaluator.budgets)
         self.executor = Executor(handle, self.name)
+        self._handle = handle
+        self._has_hierarchies = handle.gates.enabled(COMPOSITE_GATE)
         #: Whether a preemptor waits until its victims have been deleted in the background (gate
         #: SchedulerAsyncPreemption).
         self.is_asynchronous = handle.gates.enabled(ASYNC_GATE)
@@ -74,7 +95,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         if decided.choice is None:
             return PostFilterResult("", decided), unschedulable(MESSAGE.format(decided.failure()))
         candidate = decided.choice.candidate
-        self.executor.start(pod, candidate)
+        self.executor.start(Preemptor.of_pod(pod), candidate.node, candidate.victims)
         return PostFilterResult(candidate.node, decided), self._success(candidate)
 
     def _success(self, candidate: Candidate) -> Status:
@@ -83,11 +104,42 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         found = MESSAGE_FOUND.format(candidate.node, len(candidate.victims))
         return Status(Code.SUCCESS, (MESSAGE.format(found),))
 
+    def pod_group_post_filter(
+        self, state: CycleState, group: PodGroupInfo, schedule: ScheduleGroup
+    ) -> GroupResultAndStatus:
+        decided = self.group_evaluator.decide(group, schedule)
+        if isinstance(decided, Status):
+            reasons = (GROUP_MESSAGE.format(decided.message),) if decided.message else ()
+            return None, Status(decided.code, reasons)
+        victims = decided.victims
+        if victims:
+            self.executor.start(Preemptor.of_group(group), CLUSTER, victims)
+        found = GROUP_ONGOING if decided.is_ongoing else GROUP_FOUND.format(len(victims))
+        result = PodGroupPostFilterResult(decided.nominated, decided)
+        return result, Status(Code.SUCCESS, (GROUP_MESSAGE.format(found),))
+
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        if self.is_asynchronous and self.executor.is_gated(pod.uid):
-            return unresolvable(REASON_UNDER_WAY)
+        if self.is_asynchronous:
+            if self._handle.pod_groups is not None and pod.spec.scheduling_group is not None:
+                if self.executor.is_gated(self._root_uid(pod)):
+                    return unresolvable(REASON_GROUP_UNDER_WAY)
+            elif self.executor.is_gated(pod.uid):
+                return unresolvable(REASON_UNDER_WAY)
         self.executor.on_ungated(pod.uid)
         return None
+
+    def _root_uid(self, pod: PodInfo) -> str:
+        """Return the uid of the root of the pod's groups; "" if a group is missing."""
+        group = pod.spec.scheduling_group
+        name = "" if group is None else group.pod_group_name or ""
+        key: GroupKey | None = GroupKey(GroupKind.POD_GROUP, pod.namespace, name)
+        groups = self._handle.pod_groups
+        if groups is None:
+            return ""
+        if key is not None and self._has_hierarchies:
+            key = groups.root(key)
+        found = None if key is None else groups.group(key)
+        return "" if found is None else found.metadata.uid
 
     def released_by(self, event: ClusterEvent, old: object, new: object, /) -> Collection[str]:
         """Return the preemptors to ungate (`TellsReleasedPods`): those whose last victim is this

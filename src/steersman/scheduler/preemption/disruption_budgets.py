@@ -9,10 +9,20 @@ less preferred.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
 from steersman.api import PodDisruptionBudget, Selector, from_label_selector
 from steersman.base import InputError
 from steersman.framework import PodInfo
+from steersman.scheduler.preemption.victims import Victim
+
+
+class ViolatingVictim(NamedTuple):
+    """A victim whose eviction violates budgets."""
+
+    victim: Victim
+    #: Number of its pods that violate a budget.
+    pods: int
 
 
 class Budget:
@@ -63,6 +73,20 @@ class Budgets:
         others: list[PodInfo] = []
         for pod in pods:
             (violating if self._charge(pod, used) else others).append(pod)
+        return violating, others
+
+    def split_victims(self, victims: Iterable[Victim]) -> tuple[list[ViolatingVictim], list[Victim]]:
+        """Return the victims of which a pod violates a budget if all of them go in this order, with the
+        number of such pods, and the other victims."""
+        used: dict[Budget, int] = {}
+        violating: list[ViolatingVictim] = []
+        others: list[Victim] = []
+        for victim in victims:
+            count = sum(self._charge(pod, used) for pod in victim.pods)
+            if count:
+                violating.append(ViolatingVictim(victim, count))
+            else:
+                others.append(victim)
         return violating, others
 
     def _charge(self, pod: PodInfo, used: dict[Budget, int]) -> bool:

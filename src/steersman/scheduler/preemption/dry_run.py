@@ -3,10 +3,11 @@
 
     DryRunQuestion ─► nodes, up to the extent of the search ─► candidates ─► DryRuns
 
-All pods of lower priority are removed from a copy of the node. If the preemptor fits then, they are
-added back one by one, most important first, as long as it still fits; pods whose eviction violates a
-disruption budget are tried first. The others are the victims. `column_dry_run` computes the same for
-all nodes at once, if the filters allow it.
+All victims of lower priority (`victims`: pods, or groups of pods) are removed from a copy of the node.
+If the preemptor fits then, they are added back one by one, most important first, as long as it still
+fits; those whose eviction violates a disruption budget are tried first. The others are evicted. Pods of a
+group on other nodes are removed from the plugins' state only. `column_dry_run` computes the same for all
+nodes at once, if the filters allow it.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ from steersman.framework import (
     unresolvable,
 )
 from steersman.scheduler.engine.evaluation import NodeStatuses
-from steersman.scheduler.preemption.candidates import Candidate, CandidateChoice, by_importance, pick
+from steersman.scheduler.preemption.candidates import Candidate, CandidateChoice, pick
 from steersman.scheduler.preemption.disruption_budgets import Budgets
+from steersman.scheduler.preemption.victims import SINGLE_PODS, UnknownNode, Victim, Victims
 from steersman.scheduler.state.plain_node import PlainNodeInfo
 
 REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
@@ -67,17 +69,18 @@ class DryRunQuestion(msgspec.Struct, frozen=True):
     detailed: bool
     #: Current time in seconds since the epoch.
     now: float
+    victims: Victims = SINGLE_PODS
 
     def about(self, node: NodeInfo, plugin: PluginWhatIf | None = None) -> Candidate | Status:
         """Run the scalar dry run of one node, optionally with one plugin only; return the
         candidate, or why it is none."""
         if plugin is None:
-            return dry_run(self.what_if, self.state, self.pod, node, self.budgets, self.now)
+            return dry_run(self, self.what_if, self.state, node)
         try:
             state = plugin.pre_filter(self.pod)
         except CycleAborted as abort:
             return error(abort.status.message)
-        return dry_run(plugin, state, self.pod, node, self.budgets, self.now)
+        return dry_run(self, plugin, state, node)
 
 
 class DryRuns(msgspec.Struct, frozen=True):
@@ -196,47 +199,51 @@ def _code(status: Status | None) -> Code | None:
 # -- one node -------------------------------------------------------------------------------------
 
 
-def dry_run(
-    what_if: WhatIf, state: CycleState, pod: PodInfo, node: NodeInfo, budgets: Budgets, now: float
-) -> Candidate | Status:
+def dry_run(question: DryRunQuestion, what_if: WhatIf, state: CycleState, node: NodeInfo) -> Candidate | Status:
     """Return the node as a candidate, or why it is none. `state` is not changed."""
-    removable = [other for other in node.pods if other.priority < pod.priority]
-    if not removable:
-        return NO_VICTIMS
     try:
-        return _DryRun(what_if, state.clone(), pod, PlainNodeInfo.copy_of(node)).run(removable, budgets, now)
+        removable = question.victims.on(node, question.pod.priority)
+        if not removable:
+            return NO_VICTIMS
+        return _DryRun(question, what_if, state.clone(), PlainNodeInfo.copy_of(node)).run(removable)
     except CycleAborted as abort:
         return error(abort.status.message)
+    except UnknownNode as unknown:
+        return error(str(unknown))
 
 
 class _DryRun:
-    """One node from which pods are removed and to which they are added again, with the plugins'
+    """One node from which victims are removed and to which they are added again, with the plugins'
     state for it."""
 
-    def __init__(self, what_if: WhatIf, state: CycleState, pod: PodInfo, node: PlainNodeInfo) -> None:
+    def __init__(self, question: DryRunQuestion, what_if: WhatIf, state: CycleState, node: PlainNodeInfo) -> None:
+        self._question = question
         self._what_if = what_if
         self._state = state
-        self._pod = pod
+        self._pod = question.pod
         self._node = node
 
-    def run(self, removable: Sequence[PodInfo], budgets: Budgets, now: float) -> Candidate | Status:
-        """Remove the pods, check that the preemptor fits, and add back as many as possible."""
-        for other in removable:
-            self._remove(other)
+    def run(self, removable: Sequence[Victim]) -> Candidate | Status:
+        """Remove the victims, check that the preemptor fits, and add back as many as possible."""
+        for victim in removable:
+            self._remove(victim)
         objection = self._objection()
         if objection is not None:
             return objection
-        violating, others = budgets.split(by_importance(removable, now))
-        lost = [other for other in violating if not self._reprieve(other)]
-        violations = len(lost)
-        lost += [other for other in others if not self._reprieve(other)]
-        if not lost:
+        order, now = self._question.victims.by_importance, self._question.now
+        violating, others = self._question.budgets.split_victims(order(removable, now))
+        lost = [violation for violation in violating if not self._reprieve(violation.victim)]
+        victims = [violation.victim for violation in lost]
+        victims += [victim for victim in others if not self._reprieve(victim)]
+        if not victims:
             return error(REASON_NO_NEED.format(self._node.name))
-        victims = by_importance(lost, now) if violating and others else lost
-        return Candidate(self._node.name, tuple(victims), violations)
+        if violating and others:
+            victims = order(victims, now)
+        pods = tuple(pod for victim in victims for pod in victim.pods)
+        return Candidate(self._node.name, pods, sum(violation.pods for violation in lost))
 
-    def _reprieve(self, other: PodInfo) -> bool:
-        self._add(other)
+    def _reprieve(self, victim: Victim) -> bool:
+        self._add(victim)
         try:
             fits = self._objection() is None
         except CycleAborted:
@@ -244,16 +251,24 @@ class _DryRun:
             # nor to reject the node.
             fits = False
         if not fits:
-            self._remove(other)
+            self._remove(victim)
         return fits
 
     def _objection(self) -> Status | None:
         return self._what_if.filter(self._state, self._pod, self._node)
 
-    def _add(self, other: PodInfo) -> None:
-        self._node.add_pod(other)
-        self._what_if.add_pod(self._state, self._pod, other, self._node)
+    def _add(self, victim: Victim) -> None:
+        for pod, node in victim.placed():
+            if node.name == self._node.name:
+                self._node.add_pod(pod)
+                self._what_if.add_pod(self._state, self._pod, pod, self._node)
+            else:
+                self._what_if.add_pod(self._state, self._pod, pod, node)
 
-    def _remove(self, other: PodInfo) -> None:
-        self._node.remove_pod(other)
-        self._what_if.remove_pod(self._state, self._pod, other, self._node)
+    def _remove(self, victim: Victim) -> None:
+        for pod, node in victim.placed():
+            if node.name == self._node.name:
+                self._node.remove_pod(pod)
+                self._what_if.remove_pod(self._state, self._pod, pod, self._node)
+            else:
+                self._what_if.remove_pod(self._state, self._pod, pod, node)

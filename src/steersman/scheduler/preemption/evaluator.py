@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -22,6 +22,7 @@ from steersman.framework import (
     CycleState,
     Extender,
     ExtenderError,
+    Handle,
     Nodes,
     NodeStatusReader,
     NodeVictims,
@@ -37,6 +38,7 @@ from steersman.scheduler.preemption.column_dry_run import ColumnDryRun
 from steersman.scheduler.preemption.disruption_budgets import Budgets
 from steersman.scheduler.preemption.dry_run import CandidateSearch, DryRunQuestion, DryRuns, search_node_by_node
 from steersman.scheduler.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, outranked
+from steersman.scheduler.preemption.victims import SINGLE_PODS, victims_of
 from steersman.scheduler.state.node_table import NodeTable
 
 logger = logging.getLogger(__name__)
@@ -51,7 +53,7 @@ NO_VICTIM = 'expected at least one victim pod on node "{}"'
 
 DISRUPTION_BUDGETS = CacheSpec(
     name="disruption budgets",
-    attributes=("Evaluator._budgets",),
+    attributes=("CurrentBudgets._budgets",),
     contents="PodDisruptionBudgets with parsed selectors",
     key="one for each profile",
     invalidation="version of PodDisruptionBudget objects (`Memo`)",
@@ -66,13 +68,13 @@ class Evaluator:
 
     def __init__(self, handle: PostFilterHandle, search: CandidateSearch) -> None:
         self._handle = handle
+        self.budgets = CurrentBudgets(handle)
         #: Extent of the search.
         self.search = search
         #: Whether reports list every candidate with its victims, and why other nodes are none. The
         #: choice is the same.
         self.detailed = False
-        self._columns = ColumnDryRun()
-        self._budgets: Memo[Budgets] = Memo()
+        self._columns = ColumnDryRun(has_groups=handle.pod_groups is not None)
 
     def prepare(self, table: NodeTable) -> None:
         """Create or update the table of victims, so that forks share it."""
@@ -122,7 +124,8 @@ class Evaluator:
 
     def _why_not_eligible(self, pod: Pod, statuses: NodeStatusReader) -> str:
         nominated = pod.status.nominated_node_name
-        return why_not_eligible(pod, statuses.of(nominated) if nominated else None, self._handle.nodes)
+        status = statuses.of(nominated) if nominated else None
+        return why_not_eligible(pod, status, self._handle.nodes, victims_of(self._handle).priority)
 
     def _dry_runs(self, state: CycleState, pod: PodInfo, statuses: NodeStatusReader, detailed: bool) -> DryRuns:
         question = DryRunQuestion(
@@ -130,10 +133,11 @@ class Evaluator:
             statuses=statuses,
             state=state,
             what_if=self._handle.what_if,
-            budgets=self._current_budgets(),
+            budgets=self.budgets.get(),
             search=self.search,
             detailed=detailed,
             now=self._handle.clock.now(),
+            victims=victims_of(self._handle),
         )
         return self._columns.search(question) or search_node_by_node(question, self._handle.nodes.all())
 
@@ -155,26 +159,38 @@ class Evaluator:
         if choice is None or not choice.candidate.victims_to_delete:
             return ()
         nominated = self._handle.nominated_pods(choice.candidate.node)
-        return tuple(sorted(other.key for other in outranked(nominated, preemptor)))
+        return tuple(sorted(other.key for other in outranked(nominated, preemptor.priority)))
 
-    def _current_budgets(self) -> Budgets:
-        version = self._handle.objects.version(PodDisruptionBudget)
-        return self._budgets.get(version, self._read_budgets)
 
-    def _read_budgets(self) -> Budgets:
-        ends_at_violation = self._handle.gates.has_rule(Rule.BUDGETS_END_AT_VIOLATION)
-        return Budgets(self._handle.objects.list(PodDisruptionBudget), ends_at_violation=ends_at_violation)
+class CurrentBudgets:
+    """The disruption budgets of the cluster."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._objects = handle.objects
+        self._ends_at_violation = handle.gates.has_rule(Rule.BUDGETS_END_AT_VIOLATION)
+        self._budgets: Memo[Budgets] = Memo()
+
+    def get(self) -> Budgets:
+        return self._budgets.get(self._objects.version(PodDisruptionBudget), self._read)
+
+    def _read(self) -> Budgets:
+        return Budgets(self._objects.list(PodDisruptionBudget), ends_at_violation=self._ends_at_violation)
 
 
 # -- eligibility ----------------------------------------------------------------------------------
 
 
-def why_not_eligible(pod: Pod, nominated_node_status: Status | None, nodes: Nodes) -> str:
+def why_not_eligible(
+    pod: Pod,
+    nominated_node_status: Status | None,
+    nodes: Nodes,
+    priority_of: Callable[[PodInfo], int] = SINGLE_PODS.priority,
+) -> str:
     """Return why the pod may not preempt others, or "".
 
-    `nominated_node_status` is why the nominated node does not fit; None if it was not evaluated. A
-    pod that has preempted before waits for its victims to terminate, unless that node cannot become
-    feasible.
+    `nominated_node_status` is why the nominated node does not fit; None if it was not evaluated.
+    `priority_of` returns the priority of a running pod as a victim. A pod that has preempted before
+    waits for its victims to terminate, unless that node cannot become feasible.
     """
     if pod.spec.preemption_policy == NEVER:
         return REASON_NEVER
@@ -183,7 +199,7 @@ def why_not_eligible(pod: Pod, nominated_node_status: Status | None, nodes: Node
         return ""
     node = nodes.get(nominated)
     priority = pod.spec.priority or 0
-    if node is not None and any(p.priority < priority and is_being_preempted(p.pod) for p in node.pods):
+    if node is not None and any(is_being_preempted(p.pod) and priority_of(p) < priority for p in node.pods):
         return REASON_TERMINATING
     return ""
 

@@ -101,8 +101,10 @@ class VictimTable:
     `pods[row]`.
     """
 
-    def __init__(self, table: NodeTable) -> None:
+    def __init__(self, table: NodeTable, *, has_groups: bool = False) -> None:
+        """`has_groups` says whether `grouped` is needed."""
         self._table = table
+        self._has_groups = has_groups
         #: intp[rows]: first cell, number of cells, and reserved cells of each row in the pool.
         self.first: RowIndex = np.zeros(0, np.intp)
         self.count: RowIndex = np.zeros(0, np.intp)
@@ -112,6 +114,8 @@ class VictimTable:
         #: bool[rows]: the start of some pods of the row is known and of others not, so that the
         #: order depends on the time.
         self.mixed: BoolColumn = np.zeros(0, np.bool_)
+        #: bool[rows]: some pods of the row belong to groups, so that they may not be evicted alone.
+        self.grouped: BoolColumn = np.zeros(0, np.bool_)
         #: int64[pool]: priorities.
         self.priority: IntColumn = np.zeros(_MIN_POOL, np.int64)
         #: float64[pool]: start in seconds since the epoch; NaN if unknown.
@@ -220,6 +224,7 @@ class VictimTable:
             self.first = np.concatenate([self.first, np.zeros(missing, np.intp)])
             self.count = np.concatenate([self.count, np.zeros(missing, np.intp)])
             self.mixed = np.concatenate([self.mixed, np.zeros(missing, np.bool_)])
+            self.grouped = np.concatenate([self.grouped, np.zeros(missing, np.bool_)])
             self._space += [0] * missing
             self.pods += [[] for _ in range(missing)]
 
@@ -244,6 +249,8 @@ class VictimTable:
         known = [starts[pod.uid] for pod in pods]
         self.start[cells] = [math.nan if start == math.inf else start for start in known]
         self.mixed[row] = math.inf in known and any(start != math.inf for start in known)
+        if self._has_groups:
+            self.grouped[row] = any(pod.spec.scheduling_group is not None for pod in pods)
         for resource, column in self._amounts.items():
             column[cells] = [pod.requests(resource) for pod in pods]
         if self._kinds is not None:

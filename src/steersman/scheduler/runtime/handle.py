@@ -13,6 +13,7 @@ from steersman.base import Clock, Rng
 from steersman.framework import (
     ApiReader,
     Binder,
+    ClusterWhatIf,
     Gates,
     NodeInfo,
     PodAccess,
@@ -20,7 +21,6 @@ from steersman.framework import (
     PodInfo,
     ResourceClaimWriter,
     VolumeWriter,
-    WhatIf,
 )
 from steersman.scheduler.runtime.guarded_coroutine import GuardedCoroutine, raise_as_error
 from steersman.scheduler.state.node_table import NodeTable
@@ -67,7 +67,7 @@ class ProfileHandle(msgspec.Struct, frozen=True):
     rng: Rng
     pods: PodAccess
     #: Deferred, because the cycle is created after the plugins.
-    cycle_what_if: Callable[[], WhatIf]
+    cycle_what_if: Callable[[], ClusterWhatIf]
     spawn_task: Callable[[Coroutine[Any, Any, None]], object]
     volumes: VolumeWriter
     resource_claims: ResourceClaimWriter
@@ -75,7 +75,7 @@ class ProfileHandle(msgspec.Struct, frozen=True):
     postpones: bool = False
 
     @property
-    def what_if(self) -> WhatIf:
+    def what_if(self) -> ClusterWhatIf:
         return self.cycle_what_if()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> object:
