@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from scripts.protobuf_fields import MODULES, module_folders
+from scripts.protobuf_fields import MODULES, added_folders, module_folders
 
 TARGET: Final = Path("src/steersman/api/go_fields.json")
 ALWAYS, NULL, POINTER, UNLESS_ZERO = "+", "~", "*", "-"
@@ -61,12 +61,12 @@ def _mark(kind: str, options: list[str], aliases: set[str]) -> str:
     return "" if is_plain and "omitempty" in options else ALWAYS
 
 
-def table_of(modules: dict[str, Path]) -> str:
+def table_of(modules: dict[str, Path], added: dict[str, Path]) -> str:
     packages = {
         f"io.k8s.{module}.{'.'.join(file.parent.relative_to(modules[module]).parts)}": file.parent
         for module, pattern in MODULES.items()
         for file in sorted(modules[module].glob(f"{pattern}/generated.proto"))
-    }
+    } | added
     sources = [*packages.values(), modules["apimachinery"] / "pkg/types"]
     aliases = {alias for folder in sources for alias in _ALIAS.findall(source_of(folder))}
     found = [one for package, folder in packages.items() for one in structs(folder, package, aliases)]
@@ -75,5 +75,5 @@ def table_of(modules: dict[str, Path]) -> str:
 
 
 if __name__ == "__main__":
-    (Path(__file__).parent.parent / TARGET).write_text(table_of(module_folders()))
+    (Path(__file__).parent.parent / TARGET).write_text(table_of(module_folders(), added_folders()))
     sys.exit()

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from scripts.protobuf_fields import MODULES, module_folders
+from scripts.protobuf_fields import MODULES, added_folders, module_folders
 
 TARGET: Final = Path("src/steersman/api/go_types.json")
 _STRUCT: Final = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
@@ -51,12 +51,12 @@ def _qualified(kind: str, package: str) -> str:
     return _NAME.sub(lambda name: f"{_PACKAGES.get(name[1], name[1]) if name[1] else package}.{name[2]}", kind)
 
 
-def table_of(modules: dict[str, Path]) -> str:
+def table_of(modules: dict[str, Path], added: dict[str, Path]) -> str:
     folders = {
         f"io.k8s.{module}.{'.'.join(file.parent.relative_to(modules[module]).parts)}": file.parent
         for module, pattern in MODULES.items()
         for file in sorted(modules[module].glob(f"{pattern}/generated.proto"))
-    }
+    } | added
     sources = {name: source_of(folder) for name, folder in folders.items()}
     shared = source_of(modules["apimachinery"] / "pkg/types")
     aliases = {alias for source in (*sources.values(), shared) for alias in _ALIAS.findall(source)}
@@ -71,5 +71,5 @@ def table_of(modules: dict[str, Path]) -> str:
 
 
 if __name__ == "__main__":
-    (Path(__file__).parent.parent / TARGET).write_text(table_of(module_folders()))
+    (Path(__file__).parent.parent / TARGET).write_text(table_of(module_folders(), added_folders()))
     sys.exit()

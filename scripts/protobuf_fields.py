@@ -16,12 +16,15 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
 TARGET: Final = Path("src/steersman/cluster/apiserver/protobuf_fields.json")
 VERSION: Final = "v0.36.4"
+ADDED_VERSION: Final = "v0.37.1"
+ADDED_PACKAGES: Final = ("scheduling/v1beta1", "scheduling/v1alpha3")
+"""Packages of kinds in `api.added_definitions`; the tables of Go types have them, that of messages does not."""
 FORMAT: Final = 2
 """Format of the table; `steersman.cluster.apiserver.protobuf_table` reads no other one."""
 TRIES: Final = 4
@@ -106,9 +109,15 @@ def groups(folder: Path) -> Iterator[tuple[str, str]]:
         yield (f"{found[1]}/{folder.name}" if found[1] else folder.name), package[1]
 
 
-def module_folders() -> dict[str, Path]:
+def added_folders() -> dict[str, Path]:
+    """The packages of newer kinds that the sandbox serves with a feature gate, by the prefix of their names in OpenAPI."""
+    module = module_folders(("api",), ADDED_VERSION)["api"]
+    return {f"io.k8s.api.{package.replace('/', '.')}": module / package for package in ADDED_PACKAGES}
+
+
+def module_folders(modules: Iterable[str] = tuple(MODULES), version: str = VERSION) -> dict[str, Path]:
     """Where Go keeps the modules, once they are downloaded. OSError without Go, or if they cannot be had."""
-    names = [f"k8s.io/{module}@{VERSION}" for module in MODULES]
+    names = [f"k8s.io/{module}@{version}" for module in modules]
     for attempt in range(1, TRIES + 1):
         done = subprocess.run(["go", "mod", "download", "-json", *names], capture_output=True, text=True, check=False)
         if done.returncode == 0:

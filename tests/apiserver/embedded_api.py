@@ -20,6 +20,7 @@ from steersman.cluster.apiserver.reviews import Tokens, TokenUser
 from steersman.cluster.apiserver.service import ApiService
 from steersman.cluster.store import Document, KubeAdmission, Store
 from steersman.cluster.store.store import HISTORY_LENGTH
+from steersman.config import DEFAULT_GATES, FeatureGates
 
 TOKEN = "a token"
 PODS = "/api/v1/namespaces/default/pods"
@@ -30,19 +31,23 @@ START = 1_767_225_600.0
 class EmbeddedApi:
     """A store with a namespace, and the service on it. `api_server_admission`: pods are admitted as in a sandbox."""
 
-    def __init__(self, history: int = HISTORY_LENGTH, *, api_server_admission: bool = False) -> None:
+    def __init__(
+        self, history: int = HISTORY_LENGTH, *, api_server_admission: bool = False, gates: FeatureGates = DEFAULT_GATES
+    ) -> None:
         self.clock = ManualClock(START)
         self.store = Store(
             self.clock,
             admission=KubeAdmission(
-                enforces_classes=api_server_admission, assigns_service_accounts=api_server_admission
+                enforces_classes=api_server_admission,
+                assigns_service_accounts=api_server_admission,
+                group_policies=gates.enabled("PodGroupPreemptionPolicy"),
             ),
             keeps_documents=True,
             history=history,
             awaited_finalizers=None,
         )
         self.store.create(api.Namespace(metadata=api.ObjectMeta(name="default")))
-        self.catalog = Catalog()
+        self.catalog = Catalog(gates=gates)
         self.customs = CustomResources(self.store, self.catalog)
         self.tokens = Tokens(self.store, TOKEN)
         self.service = ApiService(

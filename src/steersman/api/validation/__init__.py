@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         MODULES as MODULES,
         RULES as RULES,
         validate as validate,
+        validate_status as validate_status,
         validate_update as validate_update,
     )
     from steersman.api.validation.warnings import find_warnings as find_warnings
@@ -47,7 +48,7 @@ else:
             ),
             "field_errors": "FieldError go_struct shown",
             "metadata": "validate_metadata",
-            "object_rules": "MODULES RULES validate validate_update",
+            "object_rules": "MODULES RULES validate validate_status validate_update",
             "warnings": "find_warnings",
             "well_typed": "well_typed",
         },

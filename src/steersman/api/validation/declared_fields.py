@@ -22,7 +22,8 @@ NOT_CLEARED: Final = "field cannot be cleared once set"
 NOT_ADDED: Final = "item may not be added"
 NOT_REMOVED: Final = "item may not be removed"
 
-_ABSENT: Final[tuple[Any, ...]] = (None, "", [])
+_ABSENT: Final[tuple[Any, ...]] = (None, [])
+_ZEROS: Final[tuple[Any, ...]] = (*_ABSENT, "", 0)
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -41,6 +42,8 @@ class Field(msgspec.Struct, frozen=True):
     key: str = ""
     #: Whether elements can neither be added nor removed after creation.
     has_fixed_items: bool = False
+    #: Value of an absent field on updates; None for no value.
+    default: Any = None
 
 
 class Structure(msgspec.Struct, frozen=True):
@@ -61,9 +64,13 @@ class Change(msgspec.Struct, frozen=True):
     #: Whether `old` is the previous version of the value, rather than that of another element.
     has_old: bool = False
 
-    def child(self, name: str) -> Change:
-        old = self.old.get(name) if isinstance(self.old, Mapping) else None
-        return Change(f"{self.path}.{name}", self.value.get(name), old, self.is_update, self.has_old)
+    def child(self, field: Field) -> Change:
+        name = field.name
+        value, old = self.value.get(name), self.old.get(name) if isinstance(self.old, Mapping) else None
+        if field.default is not None and (self.is_update or field.structure):
+            value = field.default if value is None else value
+            old = field.default if old is None and self.has_old else old
+        return Change(f"{self.path}.{name}", value, old, self.is_update, self.has_old)
 
     @property
     def is_unchanged(self) -> bool:
@@ -96,7 +103,7 @@ def declared_errors(structures: Structures, name: str, change: Change) -> Iterat
     structure = structures[name]
     yield from _union_errors(structure.union, change)
     for field in structure.fields:
-        yield from _field_errors(structures, field, change.child(field.name))
+        yield from _field_errors(structures, field, change.child(field))
 
 
 def _union_errors(members: tuple[str, ...], change: Change) -> Iterator[FieldError]:
@@ -137,8 +144,7 @@ def _refusals(field: Field, change: Change) -> Iterator[FieldError]:
     path = change.path
     if change.is_update and field.is_immutable:
         yield FieldError.invalid(path, None, IMMUTABLE)
-        return
-    if field.is_required and (change.is_absent or change.value == 0):
+    if field.is_required and change.value in _ZEROS:
         yield FieldError.required(path)
     if change.is_update and field.is_fixed and change.is_absent != (change.old in _ABSENT):
         yield FieldError.invalid(path, None, NOT_CLEARED if change.is_absent else NOT_SET_LATER)

@@ -38,6 +38,8 @@ class MetadataRules(msgspec.Struct, frozen=True):
     full_checks_on_update: int = 0
     #: Whether the kind's functions repeat the checks of changed metadata.
     checks_change: bool = True
+    #: Whether the causes in a Status repeat an error that several functions find.
+    repeats_errors: bool = True
 
 
 _DEFAULT: Final = MetadataRules()
@@ -45,9 +47,11 @@ _REVALIDATED: Final = MetadataRules(full_checks_on_update=1)
 _REVALIDATED_ONLY: Final = MetadataRules(full_checks_on_update=1, checks_change=False)
 _ANY_FINALIZER: Final = MetadataRules(checks_finalizers=False)
 _UNCHECKED: Final = MetadataRules(path_segment_name, checks_finalizers=False, checks_change=False)
+_NOT_REPEATED: Final = MetadataRules(repeats_errors=False)
 _NAME_OF_ROLE: Final = MetadataRules(path_segment_name, full_checks_on_update=1)
 _RBAC: Final = "rbac.authorization.k8s.io"
 _DRA: Final = "resource.k8s.io"
+_SCHEDULING: Final = "scheduling.k8s.io"
 
 _BY_KIND: Final[Mapping[tuple[str, str], MetadataRules]] = {
     **{
@@ -74,6 +78,7 @@ _BY_KIND: Final[Mapping[tuple[str, str], MetadataRules]] = {
     (_DRA, "DeviceClass"): MetadataRules(checks_prefix=False, full_checks_on_update=1),
     (_DRA, "ResourceClaim"): _REVALIDATED,
     (_DRA, "ResourceClaimTemplate"): _REVALIDATED,
+    **{(_SCHEDULING, kind): _NOT_REPEATED for kind in ("CompositePodGroup", "PodGroup", "Workload")},
     ("storage.k8s.io", "CSINode"): _REVALIDATED_ONLY,
     ("storage.k8s.io", "StorageClass"): _REVALIDATED,
 }
@@ -85,15 +90,20 @@ def validate_metadata(document: Document, old: Document | None) -> Iterator[Fiel
     metadata, group = document["metadata"], group_kind(document)[0]
     custom = "." in group and not group.endswith(".k8s.io")
     rules = _ANY_FINALIZER if custom else _BY_KIND.get(group_kind(document), _DEFAULT)
+    errors = _all_errors(metadata, None if old is None else old["metadata"], rules)
+    yield from errors if rules.repeats_errors else dict.fromkeys(errors)
+
+
+def _all_errors(metadata: Document, old: Document | None, rules: MetadataRules) -> Iterator[FieldError]:
     if old is None:
         yield from _errors(metadata, rules)
         return
     yield from _errors(metadata, _UNCHECKED)
-    yield from _change_errors(metadata, old["metadata"])
+    yield from _change_errors(metadata, old)
     for _ in range(rules.full_checks_on_update):
         yield from _errors(metadata, rules)
     if rules.checks_change:
-        yield from _change_errors(metadata, old["metadata"])
+        yield from _change_errors(metadata, old)
         yield from _finalizer_domains(metadata, rules)
 
 

@@ -48,6 +48,7 @@ RULES: Final[Mapping[tuple[str, str], KindRules]] = {
 }
 """Rules of built-in kinds by group and kind."""
 _NO_RULES: Final = KindRules()
+STATUS: Final = "status"
 
 
 def validate(document: Document, *, is_decoded: bool = False) -> list[FieldError]:
@@ -58,6 +59,12 @@ def validate(document: Document, *, is_decoded: bool = False) -> list[FieldError
     rules = RULES.get(group_kind(document), _NO_RULES)
     typed = document if is_decoded else well_typed(document)
     return list(rules.validate(typed)) if rules.validate and typed is not None else []
+
+
+def validate_status(document: Document, old: Document) -> list[FieldError]:
+    """Return the errors of a status update; upstream has rules for few kinds."""
+    rules = RULES.get(group_kind(document), _NO_RULES).subresources.get(STATUS)
+    return [] if rules is None else list(rules(document, old))
 
 
 def validate_update(document: Document, old: Document, subresource: str = "") -> list[FieldError]:

@@ -50,6 +50,7 @@ _REASON_ERROR: Final = regex_error(
     "ReasonA:ReasonB",
 )
 _GROUP: Final = "scheduling.k8s.io"
+_EMPTY: Final[Document] = {}
 _TEMPLATES: Final = "podGroupTemplates"
 _COMPOSITE_TEMPLATES: Final = "compositePodGroupTemplates"
 
@@ -71,7 +72,9 @@ _segment: Final = with_format(path_segment_name)
 _PRIORITY: Final = (
     Field("priorityClassName", name_subdomain, is_immutable=True),
     Field("priority", _at_most(HIGHEST_USER_PRIORITY), is_immutable=True),
-    Field("preemptionPolicy", one_of("Never", "PreemptLowerPriority"), is_immutable=True),
+    Field(
+        "preemptionPolicy", one_of("Never", "PreemptLowerPriority"), is_immutable=True, default="PreemptLowerPriority"
+    ),
 )
 _CLAIMS: Final = Field("resourceClaims", structure="claim", is_immutable=True, max_items=_MAX_CLAIMS, key="name")
 _CONSTRAINTS: Final = Field("schedulingConstraints", structure="constraints", is_immutable=True)
@@ -79,6 +82,8 @@ _LISTS: Final = tuple(
     Field(name, structure=structure, max_items=_MAX_TEMPLATES, key="name", has_fixed_items=True)
     for name, structure in ((_TEMPLATES, "template"), (_COMPOSITE_TEMPLATES, "composite template"))
 )
+_POLICY: Final = Field("schedulingPolicy", structure="policy", default=_EMPTY)
+_COMPOSITE_POLICY: Final = Field("schedulingPolicy", structure="composite policy", default=_EMPTY)
 _PARENT: Final = Field("parentCompositePodGroupName", name_subdomain, is_immutable=True)
 _NAME: Final = Field("name", name_label, is_required=True)
 _MODE: Final = Field("disruptionMode", structure="disruption mode", is_immutable=True)
@@ -95,7 +100,7 @@ STRUCTURES: Final[Mapping[str, Structure]] = {
         (
             _PARENT,
             Field("workloadRef", structure="workload reference", is_immutable=True),
-            Field("schedulingPolicy", structure="policy"),
+            _POLICY,
             _CONSTRAINTS,
             _CLAIMS,
             _REQUIRED_MODE,
@@ -106,7 +111,7 @@ STRUCTURES: Final[Mapping[str, Structure]] = {
         (
             _PARENT,
             Field("workloadRef", structure="workload reference", is_immutable=True, is_required=True),
-            Field("schedulingPolicy", structure="composite policy", is_immutable=True),
+            Field("schedulingPolicy", structure="composite policy", is_immutable=True, default=_EMPTY),
             _CONSTRAINTS,
             _REQUIRED_MODE,
             *_PRIORITY,
@@ -116,12 +121,8 @@ STRUCTURES: Final[Mapping[str, Structure]] = {
         (Field("controllerRef", structure="controller", is_immutable=True), *_LISTS),
         (_TEMPLATES, _COMPOSITE_TEMPLATES),
     ),
-    "template": Structure(
-        (_NAME, Field("schedulingPolicy", structure="policy"), _CONSTRAINTS, _CLAIMS, _MODE, *_PRIORITY)
-    ),
-    "composite template": Structure(
-        (_NAME, Field("schedulingPolicy", structure="composite policy"), _CONSTRAINTS, _MODE, *_PRIORITY, *_LISTS)
-    ),
+    "template": Structure((_NAME, _POLICY, _CONSTRAINTS, _CLAIMS, _MODE, *_PRIORITY)),
+    "composite template": Structure((_NAME, _COMPOSITE_POLICY, _CONSTRAINTS, _MODE, *_PRIORITY, *_LISTS)),
     "policy": _policy("minCount"),
     "composite policy": _policy("minGroupCount"),
     "gang minCount": Structure((Field("minCount", _positive, is_required=True),)),
@@ -151,16 +152,11 @@ STRUCTURES: Final[Mapping[str, Structure]] = {
 
 
 def _spec(structure: str, document: Document) -> Iterator[FieldError]:
-    yield from declared_errors(STRUCTURES, structure, created("spec", _complete(document)))
+    yield from declared_errors(STRUCTURES, structure, created("spec", part(document, "spec")))
 
 
 def _changed_spec(structure: str, document: Document, old: Document) -> Iterator[FieldError]:
-    yield from declared_errors(STRUCTURES, structure, updated("spec", _complete(document), _complete(old)))
-
-
-def _complete(document: Document) -> Document:
-    """Return the spec with the structures that upstream always has, even if they are absent in JSON."""
-    return {"schedulingPolicy": {}, **part(document, "spec")}
+    yield from declared_errors(STRUCTURES, structure, updated("spec", part(document, "spec"), part(old, "spec")))
 
 
 # -- groups ----------------------------------------------------------------------------------------

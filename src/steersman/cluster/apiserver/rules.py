@@ -24,7 +24,14 @@ from steersman.api import (
 )
 from steersman.api.cel import find_selector_errors
 from steersman.api.defaults import with_default_fields
-from steersman.api.validation import FieldError, find_warnings, validate, validate_metadata, validate_update
+from steersman.api.validation import (
+    FieldError,
+    find_warnings,
+    validate,
+    validate_metadata,
+    validate_status,
+    validate_update,
+)
 from steersman.cluster.apiserver.admission_webhooks import is_called
 from steersman.cluster.apiserver.custom_resources import CustomResources, with_definition_defaults
 from steersman.cluster.apiserver.definition_validation import definition_errors, unrecognized_formats
@@ -129,7 +136,7 @@ class Rules:
     def _problems(
         self, resource: Resource, document: Document, old: Document | None, subresource: str
     ) -> Iterator[FieldError]:
-        """Yield a document's errors; as upstream, status updates skip the rules of the kind."""
+        """Yield a document's errors; as upstream, status updates skip most rules of the kind."""
         metadata_errors = list(validate_metadata(document, old))
         yield from metadata_errors
         schema = self._customs.version(resource).schema
@@ -144,6 +151,8 @@ class Rules:
             else:
                 yield from validate_update(document, old, subresource)
             yield from find_selector_errors(document)
+        elif old is not None:
+            yield from validate_status(document, old)
 
     def _admin_access_errors(self, document: Document) -> Iterator[FieldError]:
         """Yield an error per request with admin access, unless the namespace's label allows it."""

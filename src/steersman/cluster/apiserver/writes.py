@@ -55,6 +55,8 @@ UPDATED_CONDITIONALLY: Final = frozenset(
     }
 )  # fmt: skip
 """Resources whose updates require a `resourceVersion`; custom resources do too."""
+_ADMITTED_FIRST: Final = (api.Pod, api.PodGroup, api.CompositePodGroup)
+"""Kinds whose mutating admission may reject a new object."""
 GENERATED_TRIES: Final = 8
 T = TypeVar("T")
 
@@ -267,7 +269,7 @@ class Writer:
         try:
             prepared = self._rules.prepare(resource, document, old, options, warnings, subresource)
         except InvalidObject:
-            if old is None and resource.stored_as is api.Pod:
+            if old is None and resource.stored_as in _ADMITTED_FIRST:
                 self._check_mutating_admission(resource, document)
             raise
         request = self._request(resource, prepared, old, subresource, options)
@@ -277,7 +279,7 @@ class Writer:
         return self._addressed(resource, prepared, old)
 
     def _check_mutating_admission(self, resource: Resource, document: Document) -> None:
-        """Raise mutating admission's rejection of an invalid pod, which precedes validation."""
+        """Raise mutating admission's rejection of an invalid object, which precedes validation."""
 
         def try_out() -> None:
             with self._store.dry_run():

@@ -12,12 +12,15 @@ import msgspec
 
 from steersman.api import CompositePodGroup, DisruptionMode, PodGroup, PriorityClass, SingleDisruptionMode
 from steersman.cluster.store.admission.priority import PREEMPT_LOWER_PRIORITY, class_named
-from steersman.cluster.store.errors import Forbidden
+from steersman.cluster.store.errors import Forbidden, Invalid, StatusCause
 from steersman.cluster.store.store import ClusterView
 
 GroupT = TypeVar("GroupT", PodGroup, CompositePodGroup)
 
 _NAMES: Final = {PodGroup: "pod group", CompositePodGroup: "composite pod group"}
+_PRIORITY: Final = "spec.priority"
+HIGHEST_USER_PRIORITY: Final = 1_000_000_000
+"""Groups cannot have the priority of system classes."""
 _SINGLE: Final = DisruptionMode(single=SingleDisruptionMode())
 
 _replace = msgspec.structs.replace
@@ -34,13 +37,14 @@ class GroupAdmission:
     def admit(self, group: GroupT, old: GroupT | None, view: ClusterView) -> GroupT:
         """Return the group with its defaults. Raise `Forbidden` without its priority class."""
         if old is not None:
-            return group
+            is_complete = not self._has_policies or group.spec.preemption_policy is not None
+            return group if is_complete else _with(group, preemption_policy=PREEMPT_LOWER_PRIORITY)
         if group.spec.disruption_mode is None:
             group = _with(group, disruption_mode=_SINGLE)
         name = group.spec.priority_class_name
         found = class_named(name, view)
         if found is None:
-            if group.spec.priority is None or self._enforces_classes:
+            if self._enforces_classes or group.spec.priority is None:
                 raise Forbidden(type(group), group.metadata.name, f"no PriorityClass with name {name} was found")
             return group
         if self._enforces_classes:
@@ -59,12 +63,17 @@ class GroupAdmission:
             )
             raise Forbidden(type(group), group.metadata.name, why)
         expected = found.preemption_policy or PREEMPT_LOWER_PRIORITY
-        if self._has_policies and policy not in (None, expected):
+        policy = PREEMPT_LOWER_PRIORITY if policy is None else policy  # upstream defaults it before admission
+        if self._has_policies and policy != expected:
             why = (
                 f"the string value of PreemptionPolicy ({policy}) must not be provided in {name} spec; priority admission "
                 f"controller computed {expected} from the given PriorityClass name"
             )
             raise Forbidden(type(group), group.metadata.name, why)
+        if found.value > HIGHEST_USER_PRIORITY:
+            why = f"Invalid value: {found.value}: must be less than or equal to {HIGHEST_USER_PRIORITY}"
+            cause = StatusCause("FieldValueInvalid", why, _PRIORITY)
+            raise Invalid(type(group), group.metadata.name, f"{_PRIORITY}: {why}", [cause])
 
 
 def _with_priority(group: GroupT, found: PriorityClass) -> GroupT:
