@@ -77,7 +77,6 @@ _STRUCTURES: Final[Mapping[str, Fields]] = {
         "name": "string!",
         "resourceClaimName": "string",
         "resourceClaimTemplateName": "string",
-        _UNION: "resourceClaimName resourceClaimTemplateName",
     },
     "PodGroupResourceClaimStatus": {"name": "string!", "resourceClaimName": "string"},
     "DisruptionMode": {"single": "SingleDisruptionMode", "all": "AllDisruptionMode", _UNION: "all single"},

@@ -20,6 +20,7 @@ from steersman.cluster.controllers.jobs import JobController, TtlAfterFinished
 from steersman.cluster.controllers.namespaces import NamespaceController
 from steersman.cluster.controllers.node_lifecycle import NodeLifecycleController
 from steersman.cluster.controllers.pod_gc import PodGarbageCollector
+from steersman.cluster.controllers.pod_group_protection import PodGroupProtection
 from steersman.cluster.controllers.replica_sets import ReplicaSetController, ReplicationManager
 from steersman.cluster.controllers.resource_claims import ResourceClaimController
 from steersman.cluster.controllers.resource_quotas import ResourceQuotaController
@@ -34,6 +35,7 @@ _HOUSEKEEPING: Final[tuple[type[Controller], ...]] = (
     GarbageCollector,
     PodGarbageCollector,
     VolumeProtection,
+    PodGroupProtection,
     NodeLifecycleController,
     TaintEvictionController,
     JobController,

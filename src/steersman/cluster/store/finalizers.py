@@ -25,8 +25,11 @@ CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 """Finalizer of a deleted CustomResourceDefinition: its objects are deleted first."""
 PVC_PROTECTION: Final = "kubernetes.io/pvc-protection"
 PV_PROTECTION: Final = "kubernetes.io/pv-protection"
+POD_GROUP_PROTECTION: Final = "scheduling.k8s.io/podgroup-protection"
 
-CONTROLLED_FINALIZERS: Final = frozenset({ORPHAN, FOREGROUND, KUBERNETES, JOB_TRACKING, PVC_PROTECTION, PV_PROTECTION})
+CONTROLLED_FINALIZERS: Final = frozenset(
+    {ORPHAN, FOREGROUND, KUBERNETES, JOB_TRACKING, PVC_PROTECTION, PV_PROTECTION, POD_GROUP_PROTECTION}
+)
 """Finalizers that the controllers of this package remove."""
 
 TERMINATING: Final = "Terminating"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Admission of pod groups: disruption mode, priority and preemption policy of new groups.
+"""Admission of pod groups: finalizer, disruption mode, priority and preemption policy of new groups.
 
 As for pods (`priority`), simulations keep a group's own priority, and an API server rejects it if the class differs.
 """
@@ -13,6 +13,7 @@ import msgspec
 from steersman.api import CompositePodGroup, DisruptionMode, PodGroup, PriorityClass, SingleDisruptionMode
 from steersman.cluster.store.admission.priority import PREEMPT_LOWER_PRIORITY, class_named
 from steersman.cluster.store.errors import Forbidden, Invalid, StatusCause
+from steersman.cluster.store.finalizers import POD_GROUP_PROTECTION, with_finalizer
 from steersman.cluster.store.store import ClusterView
 
 GroupT = TypeVar("GroupT", PodGroup, CompositePodGroup)
@@ -39,6 +40,8 @@ class GroupAdmission:
         if old is not None:
             is_complete = not self._has_policies or group.spec.preemption_policy is not None
             return group if is_complete else _with(group, preemption_policy=PREEMPT_LOWER_PRIORITY)
+        if isinstance(group, PodGroup):
+            group = with_finalizer(group, POD_GROUP_PROTECTION)
         if group.spec.disruption_mode is None:
             group = _with(group, disruption_mode=_SINGLE)
         name = group.spec.priority_class_name
