@@ -17,6 +17,67 @@ import msgspec
 
 from scripts.site.markdown import code, fenced, table
 
+#: The names of `steersman.framework` that plugin authors use; the other exports are for the scheduler.
+PLUGIN_CONTRACT: Final = (
+    "MAX_NODE_SCORE",
+    "MIN_NODE_SCORE",
+    "SKIP",
+    "ActionType",
+    "ApiReadError",
+    "ApiReader",
+    "BackgroundPlugin",
+    "BindPlugin",
+    "ClusterEvent",
+    "ClusterEventWithHint",
+    "Code",
+    "ConcernsSomePods",
+    "CycleState",
+    "Depends",
+    "EnqueueExtensions",
+    "EventResource",
+    "FilterPlugin",
+    "Handle",
+    "HintFn",
+    "NodeInfo",
+    "NodeScore",
+    "NodeStatusReader",
+    "Nodes",
+    "Objects",
+    "PermitHandle",
+    "PermitPlugin",
+    "PermitResult",
+    "Plugin",
+    "PodAccess",
+    "PodInfo",
+    "PostBindPlugin",
+    "PostFilterAnswer",
+    "PostFilterHandle",
+    "PostFilterPlugin",
+    "PostFilterResult",
+    "PreBindHandle",
+    "PreBindPlugin",
+    "PreEnqueuePlugin",
+    "PreFilterPlugin",
+    "PreFilterResult",
+    "PreScorePlugin",
+    "QueueSortPlugin",
+    "QueuedPod",
+    "QueueingHint",
+    "RejectionAnswer",
+    "ReservePlugin",
+    "ScorePlugin",
+    "Status",
+    "StatusAnswer",
+    "TellsReleasedPods",
+    "WaitingPod",
+    "WhatIf",
+    "changed",
+    "default_normalize_score",
+    "deleted",
+    "pods_to_activate",
+    "unresolvable",
+    "unschedulable",
+)
 #: The vector forms that a plugin author meets first; what only in-tree kernels need is left out.
 VECTOR_FORMS: Final = (
     "ColumnarFilter",
@@ -71,12 +132,12 @@ def contract_page() -> str:
     from steersman.framework import columns, nodes_view, ports
 
     lines = ["# Plugin contract", "", *_module_text(framework)]
-    points = [name for name in framework.PLUGIN_CONTRACT if name.endswith("Plugin")]
+    points = [name for name in PLUGIN_CONTRACT if name.endswith("Plugin")]
     lines += ["## Extension points", ""]
     for name in points:
         lines += _entry(name, getattr(framework, name), level=3)
     lines += ["## Everything else", ""]
-    for name in framework.PLUGIN_CONTRACT:
+    for name in PLUGIN_CONTRACT:
         if name not in points:
             lines += _entry(name, getattr(framework, name), level=3)
     lines += ["## Writing to pods", "", "`handle.pods` of Permit and PostFilter plugins has these methods too.", ""]

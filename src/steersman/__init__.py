@@ -12,81 +12,29 @@ The names here are the public API; plugins build on `steersman.framework`, tests
 is imported when it is first used, so that `import steersman` costs nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from steersman.base import install as _accept_old_import_paths, lazy_exports
 
-from steersman.base import install as _accept_old_import_paths
-
-if TYPE_CHECKING:
-    from steersman.base import InputError, SteersmanError
-    from steersman.config import FeatureGates, SchedulerConfiguration
-    from steersman.scheduler.diagnosis import Explanation
-    from steersman.simulation import (
-        Difference,
-        NextDecision,
-        Placement,
-        Preemption,
-        Progress,
-        Result,
-        Series,
-        Simulation,
-        Summary,
-        Utilisation,
-        diff,
-    )
-
-    __version__: str
-
-_HOMES = {
-    "Difference": "steersman.simulation",
-    "Explanation": "steersman.scheduler.diagnosis",
-    "FeatureGates": "steersman.config",
-    "InputError": "steersman.base.errors",
-    "NextDecision": "steersman.simulation",
-    "Placement": "steersman.simulation",
-    "Preemption": "steersman.simulation",
-    "Progress": "steersman.simulation",
-    "Result": "steersman.simulation",
-    "SchedulerConfiguration": "steersman.config",
-    "Series": "steersman.simulation",
-    "Simulation": "steersman.simulation",
-    "SteersmanError": "steersman.base.errors",
-    "Summary": "steersman.simulation",
-    "Utilisation": "steersman.simulation",
-    "diff": "steersman.simulation",
-}
-
-__all__ = [
-    "Difference",
-    "Explanation",
-    "FeatureGates",
-    "InputError",
-    "NextDecision",
-    "Placement",
-    "Preemption",
-    "Progress",
-    "Result",
-    "SchedulerConfiguration",
-    "Series",
-    "Simulation",
-    "SteersmanError",
-    "Summary",
-    "Utilisation",
-    "diff",
-]
-
-
+_exported, _names, __all__ = lazy_exports(
+    __name__,
+    {
+        "base": "InputError SteersmanError",
+        "config": "FeatureGates SchedulerConfiguration",
+        "scheduler.diagnosis": "Explanation",
+        "simulation": (
+            "Difference NextDecision Placement Preemption Progress Result Series Simulation Summary Utilisation diff"
+        ),
+    },
+)
 _accept_old_import_paths()
 
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        return import_module("steersman.base.build_info").steersman_version()
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'steersman' has no attribute {name!r}")
-    return getattr(import_module(home), name)
+        from steersman.base import steersman_version
+
+        return steersman_version()
+    return _exported(name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    return [*_names(), "__version__"]

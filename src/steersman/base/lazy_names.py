@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Public names of a package that are imported from its modules when they are first used.
 
-The `__init__` of a package imports its names for type checkers under `if TYPE_CHECKING`, and gives `lazy_exports` the
-same names by module. Importing one name then loads one module, so that commands start quickly.
-`python -m scripts.package_doors --fix` writes both lists.
+The `__init__` of a package gives `lazy_exports` its public names by module. Importing one name then loads one module, so
+that commands start quickly. `python -m scripts.package_doors --fix` writes this table, and generates from it the
+`__init__.pyi` that type checkers read.
 """
 
 from __future__ import annotations

@@ -21,48 +21,17 @@ of this builds on.
 May import `simulation` and what that may import.
 """
 
-from typing import TYPE_CHECKING
-
 from steersman.base import lazy_exports
 
-__all__: list[str]
-if TYPE_CHECKING:
-    from steersman.explain.document import (
-        NodeComparison as NodeComparison,
-        PlacementMargin as PlacementMargin,
-        PodExplanation as PodExplanation,
-        PodState as PodState,
-        PoolAnswer as PoolAnswer,
-        QueuePosition as QueuePosition,
-        ScoreDifference as ScoreDifference,
-        Standing as Standing,
-        Waiting as Waiting,
-        answers_document as answers_document,
-        list_schema as list_schema,
-        schema as schema,
-    )
-    from steersman.explain.explainer import (
-        Asked as Asked,
-        ExplainOptions as ExplainOptions,
-        explain_pending as explain_pending,
-        explain_pod as explain_pod,
-    )
-    from steersman.explain.pending_causes import (
-        PendingCause as PendingCause,
-        PendingCauses as PendingCauses,
-        message_of as message_of,
-    )
-    from steersman.explain.pods import pod_of_suspended_job as pod_of_suspended_job, was_tried as was_tried
-else:
-    __getattr__, __dir__, __all__ = lazy_exports(
-        __name__,
-        {
-            "document": (
-                "NodeComparison PlacementMargin PodExplanation PodState PoolAnswer "
-                "QueuePosition ScoreDifference Standing Waiting answers_document list_schema schema"
-            ),
-            "explainer": "Asked ExplainOptions explain_pending explain_pod",
-            "pending_causes": "PendingCause PendingCauses message_of",
-            "pods": "pod_of_suspended_job was_tried",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "document": (
+            "NodeComparison PlacementMargin PodExplanation PodState PoolAnswer QueuePosition "
+            "ScoreDifference Standing Waiting answers_document list_schema schema"
+        ),
+        "explainer": "Asked ExplainOptions explain_pending explain_pod",
+        "pending_causes": "PendingCause PendingCauses message_of",
+        "pods": "pod_of_suspended_job was_tried",
+    },
+)

@@ -7,57 +7,26 @@
     plan.capacity(sim, ["web.yaml"]).fits
 
 Every question is a function from a `Simulation`, which is not changed, to a `PlanAnswer`: JSON
-document (`to_dict`), report (`report`) and verdict (`is_met`). `steersman plan …` prints them.
+document (`to_dict`), report (`report`) and verdict (`is_met`). `steersman plan …` prints them, and
+`steersman/plan/schemas` has the JSON schema of each.
 """
 
-from steersman.plan.answer import PlanAnswer, schema
-from steersman.plan.capacity import Capacity, capacity
-from steersman.plan.compaction import Compaction, Move, compact
-from steersman.plan.comparison import Comparison, Variant, compare
-from steersman.plan.disruption import Drain, Loss, NodeTainting, drain, lose, taint
-from steersman.plan.nodes import NodesAnswer, NoPlanInTime, nodes
-from steersman.plan.pod_templates import PlannedPods, load_pods, parse_weight
-from steersman.plan.requests import Requests, requests
-from steersman.plan.usage import COLUMNS, load_usage
+from steersman.base import lazy_exports
+from steersman.plan.capacity import capacity as capacity
+from steersman.plan.nodes import nodes as nodes
+from steersman.plan.requests import requests as requests
 
-ANSWERS: tuple[type[PlanAnswer], ...] = (
-    Capacity,
-    Compaction,
-    Comparison,
-    Drain,
-    Loss,
-    NodesAnswer,
-    Requests,
-    NodeTainting,
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "answer": "PlanAnswer schema",
+        "capacity": "Capacity capacity",
+        "compaction": "Compaction Move compact",
+        "comparison": "Comparison Variant compare",
+        "disruption": "Drain Loss NodeTainting drain lose taint",
+        "nodes": "NoPlanInTime NodesAnswer nodes",
+        "pod_templates": "PlannedPods load_pods parse_weight",
+        "requests": "Requests requests",
+        "usage": "COLUMNS load_usage",
+    },
 )
-"""Every kind of answer; `steersman/plan/schemas` has the JSON schema of each."""
-
-__all__ = [
-    "ANSWERS",
-    "COLUMNS",
-    "Capacity",
-    "Compaction",
-    "Comparison",
-    "Drain",
-    "Loss",
-    "Move",
-    "NoPlanInTime",
-    "NodeTainting",
-    "NodesAnswer",
-    "PlanAnswer",
-    "PlannedPods",
-    "Requests",
-    "Variant",
-    "capacity",
-    "compact",
-    "compare",
-    "drain",
-    "load_pods",
-    "load_usage",
-    "lose",
-    "nodes",
-    "parse_weight",
-    "requests",
-    "schema",
-    "taint",
-]

@@ -8,19 +8,12 @@ Runs the embedded cluster with controllers, kubelets, scheduler and API server i
 `steersman run` serves `web`, its web page, too, so the sandbox itself is imported lazily.
 """
 
-from typing import TYPE_CHECKING
-
 from steersman.base import lazy_exports
 
-__all__: list[str]
-if TYPE_CHECKING:
-    from steersman.sandbox.options import SandboxOptions as SandboxOptions
-    from steersman.sandbox.running import Sandbox as Sandbox, running_sandbox as running_sandbox
-else:
-    __getattr__, __dir__, __all__ = lazy_exports(
-        __name__,
-        {
-            "options": "SandboxOptions",
-            "running": "Sandbox running_sandbox",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "options": "SandboxOptions",
+        "running": "Sandbox running_sandbox",
+    },
+)

@@ -9,47 +9,20 @@ Read `field_errors` (the result), `kind_rules` (rules of a kind), `checks` (chec
 then any module of kinds: each ends with a table `RULES`. `well_typed` drops values of a wrong type.
 """
 
-from typing import TYPE_CHECKING
-
 from steersman.api.validation.well_typed import well_typed as well_typed
 from steersman.base import lazy_exports
 
-__all__: list[str]
-if TYPE_CHECKING:
-    from steersman.api.validation.checks import (
-        Check as Check,
-        dns1035_label as dns1035_label,
-        dns1123_label as dns1123_label,
-        dns1123_subdomain as dns1123_subdomain,
-        immutable as immutable,
-        label_value as label_value,
-        one_of as one_of,
-        optional as optional,
-        qualified_name as qualified_name,
-        required as required,
-    )
-    from steersman.api.validation.field_errors import FieldError as FieldError, go_struct as go_struct, shown as shown
-    from steersman.api.validation.metadata import validate_metadata as validate_metadata
-    from steersman.api.validation.object_rules import (
-        MODULES as MODULES,
-        RULES as RULES,
-        validate as validate,
-        validate_status as validate_status,
-        validate_update as validate_update,
-    )
-    from steersman.api.validation.warnings import find_warnings as find_warnings
-else:
-    __getattr__, __dir__, __all__ = lazy_exports(
-        __name__,
-        {
-            "checks": (
-                "Check dns1035_label dns1123_label dns1123_subdomain immutable label_value "
-                "one_of optional qualified_name required"
-            ),
-            "field_errors": "FieldError go_struct shown",
-            "metadata": "validate_metadata",
-            "object_rules": "MODULES RULES validate validate_status validate_update",
-            "warnings": "find_warnings",
-            "well_typed": "well_typed",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "checks": (
+            "Check dns1035_label dns1123_label dns1123_subdomain immutable label_value one_of "
+            "optional qualified_name required"
+        ),
+        "field_errors": "FieldError go_struct shown",
+        "metadata": "validate_metadata",
+        "object_rules": "MODULES RULES validate validate_status validate_update",
+        "warnings": "find_warnings",
+        "well_typed": "well_typed",
+    },
+)

@@ -16,36 +16,15 @@ Running things (coroutines, threads) and process resources (locks, files) cannot
 `declarations` has the declarations of classes, `copier` the algorithm.
 """
 
-from steersman.base.graph_copy.copier import GraphCopy
-from steersman.base.graph_copy.declarations import (
-    NotCopyable,
-    by_reference,
-    copied_attributes,
-    copied_by,
-    declared_attributes,
-    emptied,
-    finished_by,
-    fresh_token,
-    is_shared,
-    no_value,
-    shallow,
-    shared_by_copies,
-    two_levels,
-)
+from steersman.base.lazy_names import lazy_exports
 
-__all__ = [
-    "GraphCopy",
-    "NotCopyable",
-    "by_reference",
-    "copied_attributes",
-    "copied_by",
-    "declared_attributes",
-    "emptied",
-    "finished_by",
-    "fresh_token",
-    "is_shared",
-    "no_value",
-    "shallow",
-    "shared_by_copies",
-    "two_levels",
-]
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "copier": "GraphCopy",
+        "declarations": (
+            "NotCopyable by_reference copied_attributes copied_by declared_attributes emptied "
+            "finished_by fresh_token is_shared no_value shallow shared_by_copies two_levels"
+        ),
+    },
+)

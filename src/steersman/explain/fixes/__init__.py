@@ -13,22 +13,15 @@ to pods (`injected_fields`), the other pods of a workload (`workload_pods`) and 
 patches, `commands` commands; `explain.text` renders fixes.
 """
 
-from steersman.explain.fixes.fix import Fix, FixKind, ObjectDeletion, ObjectName, ObjectPatch, PodMove
-from steersman.explain.fixes.fix_writer import DocumentSource, without_partial_patches
-from steersman.explain.fixes.object_changes import suspended_job
-from steersman.explain.fixes.pod_changes import gates_text
-from steersman.explain.fixes.search import find_fixes
+from steersman.base import lazy_exports
 
-__all__ = [
-    "DocumentSource",
-    "Fix",
-    "FixKind",
-    "ObjectDeletion",
-    "ObjectName",
-    "ObjectPatch",
-    "PodMove",
-    "find_fixes",
-    "gates_text",
-    "suspended_job",
-    "without_partial_patches",
-]
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "fix": "Fix FixKind ObjectDeletion ObjectName ObjectPatch PodMove",
+        "fix_writer": "DocumentSource without_partial_patches",
+        "object_changes": "suspended_job",
+        "pod_changes": "gates_text",
+        "search": "find_fixes",
+    },
+)

@@ -7,31 +7,14 @@ Nothing is watched and nothing is written. `served_documents` reads single objec
 patches.
 """
 
-from typing import TYPE_CHECKING
-
 from steersman.base import lazy_exports
 from steersman.explain.live.served_documents import served_documents as served_documents
 
-__all__: list[str]
-if TYPE_CHECKING:
-    from steersman.explain.live.cluster_reader import (
-        PLANNED_KINDS as PLANNED_KINDS,
-        LiveError as LiveError,
-        ReadCluster as ReadCluster,
-        granted as granted,
-        read as read,
-    )
-    from steersman.explain.live.live_simulation import (
-        LiveSimulation as LiveSimulation,
-        filtering_all_nodes as filtering_all_nodes,
-        read_simulation as read_simulation,
-    )
-else:
-    __getattr__, __dir__, __all__ = lazy_exports(
-        __name__,
-        {
-            "cluster_reader": "LiveError PLANNED_KINDS ReadCluster granted read",
-            "live_simulation": "LiveSimulation filtering_all_nodes read_simulation",
-            "served_documents": "served_documents",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "cluster_reader": "LiveError PLANNED_KINDS ReadCluster granted read",
+        "live_simulation": "LiveSimulation filtering_all_nodes read_simulation",
+        "served_documents": "served_documents",
+    },
+)

@@ -12,29 +12,18 @@ I/O), `http2`, `http2_requests`; `read_pacing`, which lets the connections of a 
 responses together. Every response is bounded.
 """
 
-from steersman.kube.http.answers import LONGEST_BODY, LONGEST_LIST, BadAnswer, HttpAnswer
-from steersman.kube.http.client import CONNECT_SECONDS, Headers, HttpClient
-from steersman.kube.http.connector import Connector, NotSent
-from steersman.kube.http.http2 import Http2Answer
-from steersman.kube.http.http2_requests import Http2NotSpoken, Http2Requests
-from steersman.kube.http.read_pacing import ReadPacing
-from steersman.kube.http.streams import StreamedAnswer
-from steersman.kube.http.url import Url
+from steersman.base import lazy_exports
 
-__all__ = [
-    "CONNECT_SECONDS",
-    "LONGEST_BODY",
-    "LONGEST_LIST",
-    "BadAnswer",
-    "Connector",
-    "Headers",
-    "Http2Answer",
-    "Http2NotSpoken",
-    "Http2Requests",
-    "HttpAnswer",
-    "HttpClient",
-    "NotSent",
-    "ReadPacing",
-    "StreamedAnswer",
-    "Url",
-]
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "answers": "BadAnswer HttpAnswer LONGEST_BODY LONGEST_LIST",
+        "client": "CONNECT_SECONDS Headers HttpClient",
+        "connector": "Connector NotSent",
+        "http2": "Http2Answer",
+        "http2_requests": "Http2NotSpoken Http2Requests",
+        "read_pacing": "ReadPacing",
+        "streams": "StreamedAnswer",
+        "url": "Url",
+    },
+)

@@ -8,40 +8,17 @@
 run in a thread of their own (`control_thread`, which also opens the connections).
 """
 
-from typing import TYPE_CHECKING
-
 from steersman.base import lazy_exports
 from steersman.run.app.run import run as run
 
-__all__: list[str]
-if TYPE_CHECKING:
-    from steersman.run.app.process import (
-        ENDING as ENDING,
-        Control as Control,
-        raise_open_files as raise_open_files,
-        signals_handled as signals_handled,
-    )
-    from steersman.run.app.run import main as main
-    from steersman.run.app.settings import (
-        AuthenticationOptions as AuthenticationOptions,
-        ClientFlags as ClientFlags,
-        DebuggingFlags as DebuggingFlags,
-        Effective as Effective,
-        ElectionFlags as ElectionFlags,
-        RecordOptions as RecordOptions,
-        RunOptions as RunOptions,
-        ServingOptions as ServingOptions,
-        effective as effective,
-    )
-else:
-    __getattr__, __dir__, __all__ = lazy_exports(
-        __name__,
-        {
-            "process": "Control ENDING raise_open_files signals_handled",
-            "run": "main run",
-            "settings": (
-                "AuthenticationOptions ClientFlags DebuggingFlags Effective ElectionFlags "
-                "RecordOptions RunOptions ServingOptions effective"
-            ),
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "process": "Control ENDING raise_open_files signals_handled",
+        "run": "main run",
+        "settings": (
+            "AuthenticationOptions ClientFlags DebuggingFlags Effective ElectionFlags "
+            "RecordOptions RunOptions ServingOptions effective"
+        ),
+    },
+)

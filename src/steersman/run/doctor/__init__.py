@@ -7,21 +7,13 @@ Each check is a module with one coroutine, which reads, creates access reviews, 
 A check that is impossible is a warning; what would break `steersman run` is a failure.
 """
 
-from typing import TYPE_CHECKING
-
 from steersman.base import lazy_exports
 
-__all__: list[str]
-if TYPE_CHECKING:
-    from steersman.run.doctor.examination import Examination as Examination, examine as examine
-    from steersman.run.doctor.finding import Finding as Finding, Level as Level, fail as fail, ok as ok, warn as warn
-    from steersman.run.doctor.target import DoctorTarget as DoctorTarget
-else:
-    __getattr__, __dir__, __all__ = lazy_exports(
-        __name__,
-        {
-            "examination": "Examination examine",
-            "finding": "Finding Level fail ok warn",
-            "target": "DoctorTarget",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "examination": "Examination examine",
+        "finding": "Finding Level fail ok warn",
+        "target": "DoctorTarget",
+    },
+)

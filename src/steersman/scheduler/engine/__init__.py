@@ -25,33 +25,17 @@ Read the modules in this order.
 | `validation` | recomputes the caches and compares |
 """
 
-from typing import TYPE_CHECKING
-
 from steersman.base import lazy_exports
 
-__all__: list[str]
-if TYPE_CHECKING:
-    from steersman.scheduler.engine.columnar import ColumnarEvaluation as ColumnarEvaluation
-    from steersman.scheduler.engine.evaluation import (
-        Evaluation as Evaluation,
-        NodeStatuses as NodeStatuses,
-        ScoreTable as ScoreTable,
-    )
-    from steersman.scheduler.engine.evaluation_plan import promise as promise
-    from steersman.scheduler.engine.phase_clock import PhaseClock as PhaseClock
-    from steersman.scheduler.engine.sampling import MIN_FEASIBLE_NODES as MIN_FEASIBLE_NODES, NodeSearch as NodeSearch
-    from steersman.scheduler.engine.scalar import ScalarEvaluation as ScalarEvaluation
-    from steersman.scheduler.engine.totals_digest import DigestedTotals as DigestedTotals
-else:
-    __getattr__, __dir__, __all__ = lazy_exports(
-        __name__,
-        {
-            "columnar": "ColumnarEvaluation",
-            "evaluation": "Evaluation NodeStatuses ScoreTable",
-            "phase_clock": "PhaseClock",
-            "evaluation_plan": "promise",
-            "sampling": "MIN_FEASIBLE_NODES NodeSearch",
-            "scalar": "ScalarEvaluation",
-            "totals_digest": "DigestedTotals",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "columnar": "ColumnarEvaluation",
+        "evaluation": "Evaluation NodeStatuses ScoreTable",
+        "evaluation_plan": "promise",
+        "phase_clock": "PhaseClock",
+        "sampling": "MIN_FEASIBLE_NODES NodeSearch",
+        "scalar": "ScalarEvaluation",
+        "totals_digest": "DigestedTotals",
+    },
+)

@@ -10,36 +10,15 @@ cannot be placed. The decision is synchronous and made of what-if questions; the
 handle, in the background.
 """
 
-from typing import TYPE_CHECKING
-
 from steersman.base import lazy_exports
 
-__all__: list[str]
-if TYPE_CHECKING:
-    from steersman.scheduler.preemption.candidates import (
-        Candidate as Candidate,
-        CandidateChoice as CandidateChoice,
-        PreemptionReport as PreemptionReport,
-    )
-    from steersman.scheduler.preemption.default_preemption import (
-        DefaultPreemption as DefaultPreemption,
-        default_preemptions as default_preemptions,
-    )
-    from steersman.scheduler.preemption.dry_run import (
-        CandidateSearch as CandidateSearch,
-        FullSearch as FullSearch,
-        SampledSearch as SampledSearch,
-    )
-    from steersman.scheduler.preemption.executor import Preemptor as Preemptor
-    from steersman.scheduler.preemption.group_evaluator import GroupPreemptionReport as GroupPreemptionReport
-else:
-    __getattr__, __dir__, __all__ = lazy_exports(
-        __name__,
-        {
-            "candidates": "Candidate CandidateChoice PreemptionReport",
-            "default_preemption": "DefaultPreemption default_preemptions",
-            "dry_run": "CandidateSearch FullSearch SampledSearch",
-            "executor": "Preemptor",
-            "group_evaluator": "GroupPreemptionReport",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "candidates": "Candidate CandidateChoice PreemptionReport",
+        "default_preemption": "DefaultPreemption default_preemptions",
+        "dry_run": "CandidateSearch FullSearch SampledSearch",
+        "executor": "Preemptor",
+        "group_evaluator": "GroupPreemptionReport",
+    },
+)

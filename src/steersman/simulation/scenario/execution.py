@@ -17,8 +17,8 @@ from steersman import api
 from steersman.base import InputError, duration_text
 from steersman.config import FeatureGates
 from steersman.scheduler.assembly import PluginSource
-from steersman.simulation import NextDecision, Simulation, SimulationError
 from steersman.simulation.inputs.sources import Source, gather
+from steersman.simulation.next_decision import NextDecision
 from steersman.simulation.scenario.actions import Actions
 from steersman.simulation.scenario.autoscaler import ClusterAutoscaler
 from steersman.simulation.scenario.document import SCENARIO_KIND
@@ -31,6 +31,8 @@ from steersman.simulation.scenario.pools import ClusterPools
 from steersman.simulation.scenario.result import Milestone, MilestoneSource, ScenarioResult
 from steersman.simulation.scenario.timeline import PreparedStep, Timeline
 from steersman.simulation.setup import Configuration, check_until, with_version
+from steersman.simulation.simulation import Simulation
+from steersman.simulation.virtual_time.tasks import SimulationError
 
 DecisionT = TypeVar("DecisionT")
 

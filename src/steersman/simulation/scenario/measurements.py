@@ -14,9 +14,10 @@ from typing import Final, NamedTuple
 from steersman import api
 from steersman.api import Node, Object, Pod
 from steersman.cluster.store import EventType
-from steersman.simulation import Result, Simulation
 from steersman.simulation.pools.node_costs import price_of
 from steersman.simulation.results.namespaces import jain_index
+from steersman.simulation.results.result import Result
+from steersman.simulation.simulation import Simulation
 
 MEASURES: Final = {
     "arrived": "pods that came without a node",

@@ -8,8 +8,9 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from steersman.simulation import Result, Simulation
+from steersman.simulation.results.result import Result
 from steersman.simulation.scenario.expectations import CheckedExpectation
+from steersman.simulation.simulation import Simulation
 
 MilestoneSource: TypeAlias = Literal["timeline", "generator", "autoscaler", "stop"]
 

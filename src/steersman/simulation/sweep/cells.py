@@ -14,7 +14,6 @@ import msgspec
 
 from steersman.api import read_text, yaml_documents
 from steersman.base import SCENARIO_VERSION, InputError
-from steersman.simulation import Simulation
 from steersman.simulation.inputs.sources import gather
 from steersman.simulation.scenario import Scenario, ScenarioResult, load_scenario
 from steersman.simulation.scenario.document import SCENARIO_KIND
@@ -22,6 +21,7 @@ from steersman.simulation.scenario.execution import Execution, simulation_of
 from steersman.simulation.scenario.loading import PreparedScenario
 from steersman.simulation.scenario.parameters import UNKNOWN_PARAMETER, substituted
 from steersman.simulation.scenario.timeline import PreparedStep
+from steersman.simulation.simulation import Simulation
 from steersman.simulation.sweep.document import ConfigurationChoice, InputChoice, ParameterValue, Sweep
 from steersman.simulation.sweep.matrix import Cell
 

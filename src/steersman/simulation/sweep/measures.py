@@ -17,7 +17,7 @@ import msgspec
 
 from steersman.base import InputError, SteersmanError
 from steersman.scheduler.runtime import PLUGIN_FAULTS, describe_fault, load_module
-from steersman.simulation import Result
+from steersman.simulation.results.result import Result
 from steersman.simulation.scenario import MEASURES, ScenarioResult
 
 Value: TypeAlias = str | int | float | bool | None

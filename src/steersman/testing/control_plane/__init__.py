@@ -11,42 +11,22 @@ upstream's controllers, `KubeControllerManager`, are processes too; `kubectl_com
 `helm_command` run the real clients. `make e2e` builds the binaries; see `Binaries.find`.
 """
 
-from steersman.testing.control_plane.binaries import KUBERNETES_VERSION, Binaries, BinariesMissingError
-from steersman.testing.control_plane.client import KubeClient
-from steersman.testing.control_plane.client_errors import ServerRefusal
-from steersman.testing.control_plane.commands import ClientCommand, CommandError, helm_command, kubectl_command
-from steersman.testing.control_plane.component import Component, ComponentError
-from steersman.testing.control_plane.controller_manager import KubeControllerManager
-from steersman.testing.control_plane.credentials import Authority, Identity
-from steersman.testing.control_plane.manifests import JsonObject, bound_to, condition, manifest
-from steersman.testing.control_plane.plane import ControlPlane
-from steersman.testing.control_plane.schedulers import KubeScheduler, SchedulerProcess, Steersman
-from steersman.testing.control_plane.shadow import ShadowProcess
-from steersman.testing.control_plane.waiting import wait_until
+from steersman.base import lazy_exports
 
-__all__ = [
-    "KUBERNETES_VERSION",
-    "Authority",
-    "Binaries",
-    "BinariesMissingError",
-    "ClientCommand",
-    "CommandError",
-    "Component",
-    "ComponentError",
-    "ControlPlane",
-    "Identity",
-    "JsonObject",
-    "KubeClient",
-    "KubeControllerManager",
-    "KubeScheduler",
-    "SchedulerProcess",
-    "ServerRefusal",
-    "ShadowProcess",
-    "Steersman",
-    "bound_to",
-    "condition",
-    "helm_command",
-    "kubectl_command",
-    "manifest",
-    "wait_until",
-]
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "binaries": "Binaries BinariesMissingError KUBERNETES_VERSION",
+        "client": "KubeClient",
+        "client_errors": "ServerRefusal",
+        "commands": "ClientCommand CommandError helm_command kubectl_command",
+        "component": "Component ComponentError",
+        "controller_manager": "KubeControllerManager",
+        "credentials": "Authority Identity",
+        "manifests": "JsonObject bound_to condition manifest",
+        "plane": "ControlPlane",
+        "schedulers": "KubeScheduler SchedulerProcess Steersman",
+        "shadow": "ShadowProcess",
+        "waiting": "wait_until",
+    },
+)

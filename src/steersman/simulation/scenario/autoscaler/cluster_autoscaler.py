@@ -17,7 +17,6 @@ import msgspec
 
 from steersman import api
 from steersman.base import counted
-from steersman.simulation import Simulation
 from steersman.simulation.pools.node_costs import pool_of
 from steersman.simulation.scenario.actions import changed_taints
 from steersman.simulation.scenario.autoscaler.drainability import Drainability
@@ -27,6 +26,7 @@ from steersman.simulation.scenario.document import AutoscalerSettings
 from steersman.simulation.scenario.loading import AutoscalerTimes
 from steersman.simulation.scenario.measurements import Measurements
 from steersman.simulation.scenario.pools import ClusterPools
+from steersman.simulation.simulation import Simulation
 
 TO_BE_DELETED: Final = "ToBeDeletedByClusterAutoscaler"
 DELETION_CANDIDATE: Final = "DeletionCandidateOfClusterAutoscaler"

@@ -9,13 +9,13 @@ from typing import Final, NamedTuple
 
 from steersman import api
 from steersman.framework import node_allocatable, pod_requests
-from steersman.simulation import Simulation
 from steersman.simulation.pools.node_costs import pool_of
 from steersman.simulation.probes.pod_moves import belongs_to_node
 from steersman.simulation.scenario.autoscaler.drainability import Drainability, PodsToMove
 from steersman.simulation.scenario.autoscaler.what_if import NodeRemovals
 from steersman.simulation.scenario.document import AutoscalerSettings
 from steersman.simulation.scenario.pools import ClusterPools
+from steersman.simulation.simulation import Simulation
 
 SCALE_DOWN_DISABLED: Final = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 MAX_NON_EMPTY: Final = 30

@@ -15,7 +15,8 @@ import msgspec
 from steersman import api
 from steersman.base import InputError
 from steersman.cluster.store import StatusError
-from steersman.simulation import Simulation, Trial
+from steersman.simulation.simulation import Simulation
+from steersman.simulation.trial import Trial
 
 NEVER: Final = "Never"
 

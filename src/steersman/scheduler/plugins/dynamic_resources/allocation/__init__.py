@@ -10,61 +10,18 @@ part in use; `requests` prepares claims, `suitability` matches devices, `search`
 `results` creates the result.
 """
 
-from steersman.scheduler.plugins.dynamic_resources.allocation.limits import (
-    AllocationFault,
-    Features,
-    NodeFault,
-    OutOfTime,
-    Pace,
-    run_to_end,
-)
-from steersman.scheduler.plugins.dynamic_resources.allocation.pools import NodeDevices, PublishedDevices
-from steersman.scheduler.plugins.dynamic_resources.allocation.requests import (
-    DeviceRequirement,
-    PreparedClaim,
-    expressions_of,
-    prepare,
-)
-from steersman.scheduler.plugins.dynamic_resources.allocation.resource_slices import (
-    DeviceId,
-    KnownTraits,
-    PublishedDevice,
-    PublishedSlice,
-)
-from steersman.scheduler.plugins.dynamic_resources.allocation.results import allocation_of
-from steersman.scheduler.plugins.dynamic_resources.allocation.search import (
-    FoundDevice,
-    Supply,
-    find_devices,
-    find_devices_in_steps,
-)
-from steersman.scheduler.plugins.dynamic_resources.allocation.suitability import Selectors
-from steersman.scheduler.plugins.dynamic_resources.allocation.usage import AvailableCounters, DevicesInUse, UseChange
+from steersman.base import lazy_exports
 
-__all__ = [
-    "AllocationFault",
-    "AvailableCounters",
-    "DeviceId",
-    "DeviceRequirement",
-    "DevicesInUse",
-    "Features",
-    "FoundDevice",
-    "KnownTraits",
-    "NodeDevices",
-    "NodeFault",
-    "OutOfTime",
-    "Pace",
-    "PreparedClaim",
-    "PublishedDevice",
-    "PublishedDevices",
-    "PublishedSlice",
-    "Selectors",
-    "Supply",
-    "UseChange",
-    "allocation_of",
-    "expressions_of",
-    "find_devices",
-    "find_devices_in_steps",
-    "prepare",
-    "run_to_end",
-]
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "limits": "AllocationFault Features NodeFault OutOfTime Pace run_to_end",
+        "pools": "NodeDevices PublishedDevices",
+        "requests": "DeviceRequirement PreparedClaim expressions_of prepare",
+        "resource_slices": "DeviceId KnownTraits PublishedDevice PublishedSlice",
+        "results": "allocation_of",
+        "search": "FoundDevice Supply find_devices find_devices_in_steps",
+        "suitability": "Selectors",
+        "usage": "AvailableCounters DevicesInUse UseChange",
+    },
+)
