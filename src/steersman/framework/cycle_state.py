@@ -33,6 +33,11 @@ class CycleState(msgspec.Struct, eq=False):
     skip_filter: frozenset[str] = _NO_PLUGINS
     #: Plugins whose PreScore returned Skip.
     skip_score: frozenset[str] = _NO_PLUGINS
+    #: State of the cycle of the pod's group; None outside of such a cycle, and from Permit on.
+    group_cycle: CycleState | None = None
+    #: State of the placement that is tried for the pod's group or, in the state of a group's cycle,
+    #: for the parent group. None outside of a group's cycle.
+    placement: CycleState | None = None
 
     def write(self, key: str, value: object) -> None:
         self.entries[key] = value
@@ -51,6 +56,7 @@ class CycleState(msgspec.Struct, eq=False):
         copy.entries = {key: _cloned(value) for key, value in self.entries.items()}
         copy.skip_filter = self.skip_filter
         copy.skip_score = self.skip_score
+        copy.group_cycle, copy.placement = self.group_cycle, self.placement
         return copy
 
 
