@@ -13,5 +13,5 @@ mkdir -p build
 attempt "$uv" pip compile --quiet --resolution lowest-direct --python "$venv/bin/python" --extra dev --output-file build/lowest.txt pyproject.toml
 attempt "$uv" pip install --quiet --python "$venv/bin/python" -r build/lowest.txt
 attempt "$uv" pip install --quiet --python "$venv/bin/python" --no-deps --no-build-isolation -e .
-[ $# -gt 0 ] || set -- tests/api tests/cel tests/cli tests/client tests/config tests/extenders tests/observe tests/serving tests/state
+[ $# -gt 0 ] || set -- tests/api tests/cel tests/cli tests/client tests/config tests/extenders tests/kube/observe tests/kube/serving tests/state
 exec "$venv/bin/python" -m pytest -n auto --dist worksteal "$@"

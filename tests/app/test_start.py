@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.serving.running import endpoints as pages
+from tests.kube.serving.running import endpoints as pages
 
 from steersman.base.timing import Timing
 from steersman.kube.client.connection import Connection

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.hostile.process import SteersmanProcess, unchecked_tls
 from tests.hostile.stub_api_server import StubApiServer
-from tests.serving.client_identities import Issuer, root
+from tests.kube.serving.client_identities import Issuer, root
 
 from steersman.testing.control_plane import Identity
 

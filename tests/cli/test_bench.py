@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.commands import refused, steersman
-from tests.perf.workload_texts import CREATE_NODES, MEASURED_PODS, test_case, write
+from tests.testing.bench.workload_texts import CREATE_NODES, MEASURED_PODS, test_case, write
 
 pytestmark = pytest.mark.usefixtures("frozen_past")
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.perf.workload_texts import CREATE_NODES, MEASURED_PODS, pod, test_case, write
+from tests.testing.bench.workload_texts import CREATE_NODES, MEASURED_PODS, pod, test_case, write
 
 from steersman.testing.control_plane import ControlPlane
 
