@@ -54,7 +54,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "manifest_folders": "Renderer renderer_of",
         "manifests": "decompressed find_all",
         "meta": (
-            "Condition Int32 Int64 LabelSelector LabelSelectorRequirement Object ObjectMeta "
+            "Condition Int32 Int64 IntOrPercent LabelSelector LabelSelectorRequirement Object ObjectMeta "
             "ObjectReference OwnerReference Quantity ResourceList Struct key kind_of "
             "reference_to version_number"
         ),
@@ -80,15 +80,16 @@ __getattr__, __dir__, __all__ = lazy_exports(
             "PodTemplateSpec ResourceRequirements"
         ),
         "pod_groups": (
-            "AllDisruptionMode AnyPodGroup BasicSchedulingPolicy "
+            "AllDisruptionMode BasicSchedulingPolicy "
             "CompositeGangSchedulingPolicy CompositePodGroup "
             "CompositePodGroupSchedulingPolicy CompositePodGroupSpec CompositePodGroupStatus "
             "CompositePodGroupTemplate DisruptionMode GangSchedulingPolicy "
-            "INITIALLY_SCHEDULED PodGroup PodGroupResourceClaimStatus "
+            "PodGroup PodGroupResourceClaimStatus "
             "PodGroupSchedulingConstraints PodGroupSchedulingPolicy PodGroupSpec "
             "PodGroupStatus PodGroupTemplate SingleDisruptionMode TopologyConstraint Workload "
-            "WorkloadReference WorkloadSpec group_priority is_disrupted_as_one topology_key"
+            "WorkloadReference WorkloadSpec"
         ),
+        "pod_group_rules": "AnyPodGroup INITIALLY_SCHEDULED group_priority is_disrupted_as_one topology_key",
         "policy": "PodDisruptionBudget PodDisruptionBudgetSpec PodDisruptionBudgetStatus PriorityClass",
         "quantity": "Amount Format MAX_INT64 MILLI NANO canonical memoised parse value_of",
         "quantity_fields": "check_readable",
@@ -140,7 +141,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "workload": (
             "ClaimRetentionPolicy ControllerRevision DaemonSet DaemonSetSpec DaemonSetStatus "
             "DaemonSetUpdateStrategy Deployment DeploymentCondition DeploymentSpec "
-            "DeploymentStatus DeploymentStrategy IntOrPercent ReplicaSet ReplicaSetSpec "
+            "DeploymentStatus DeploymentStrategy ReplicaSet ReplicaSetSpec "
             "ReplicaSetStatus ReplicationController ReplicationControllerSpec "
             "RollingUpdateDaemonSet RollingUpdateDeployment RollingUpdateStatefulSetStrategy "
             "Service ServiceSpec StatefulSet StatefulSetOrdinals StatefulSetSpec "

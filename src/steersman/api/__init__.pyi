@@ -109,6 +109,7 @@ from steersman.api.meta import (
     Condition as Condition,
     Int32 as Int32,
     Int64 as Int64,
+    IntOrPercent as IntOrPercent,
     LabelSelector as LabelSelector,
     LabelSelectorRequirement as LabelSelectorRequirement,
     Object as Object,
@@ -192,10 +193,15 @@ from steersman.api.pod import (
     PodTemplateSpec as PodTemplateSpec,
     ResourceRequirements as ResourceRequirements,
 )
-from steersman.api.pod_groups import (
+from steersman.api.pod_group_rules import (
     INITIALLY_SCHEDULED as INITIALLY_SCHEDULED,
-    AllDisruptionMode as AllDisruptionMode,
     AnyPodGroup as AnyPodGroup,
+    group_priority as group_priority,
+    is_disrupted_as_one as is_disrupted_as_one,
+    topology_key as topology_key,
+)
+from steersman.api.pod_groups import (
+    AllDisruptionMode as AllDisruptionMode,
     BasicSchedulingPolicy as BasicSchedulingPolicy,
     CompositeGangSchedulingPolicy as CompositeGangSchedulingPolicy,
     CompositePodGroup as CompositePodGroup,
@@ -217,9 +223,6 @@ from steersman.api.pod_groups import (
     Workload as Workload,
     WorkloadReference as WorkloadReference,
     WorkloadSpec as WorkloadSpec,
-    group_priority as group_priority,
-    is_disrupted_as_one as is_disrupted_as_one,
-    topology_key as topology_key,
 )
 from steersman.api.policy import (
     PodDisruptionBudget as PodDisruptionBudget,
@@ -403,7 +406,6 @@ from steersman.api.workload import (
     DeploymentSpec as DeploymentSpec,
     DeploymentStatus as DeploymentStatus,
     DeploymentStrategy as DeploymentStrategy,
-    IntOrPercent as IntOrPercent,
     ReplicaSet as ReplicaSet,
     ReplicaSetSpec as ReplicaSetSpec,
     ReplicaSetStatus as ReplicaSetStatus,

@@ -19,6 +19,9 @@ Quantity: TypeAlias = str | int | float
 Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
+IntOrPercent: TypeAlias = Int32 | str
+"""A number, or a percentage such as "25%"."""
+
 ResourceList: TypeAlias = dict[str, Quantity]
 
 _MAX_VERSION: Final = 20

@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 MAX_DEPTH: Final = 200
 """Maximum nesting depth. API objects have about 20 levels, plus some in lists and watch events."""
 
+MAX_PARAMETER_DEPTH: Final = 100
+"""Maximum nesting depth of a DRA driver's parameters: less than `MAX_DEPTH`, to avoid silent pruning."""
+
 _NOTHING: Final = b"null"
 _ESCAPED: Final = re.compile(rb"\\.", re.DOTALL)
 _CHUNK: Final = 1 << 20
@@ -60,6 +63,12 @@ def _cuts(text: bytes) -> Iterator[int]:
 def _is_one_of(symbols: NDArray[np.uint8], pair: bytes) -> NDArray[np.bool_]:
     found: NDArray[np.bool_] = (symbols == pair[0]) | (symbols == pair[1])
     return found
+
+
+def check_depth_of_parameters(parameters: dict[str, Any]) -> None:
+    """Raise `ValueError` if the parameters of a DRA driver are nested too deeply."""
+    if is_deeper_than(MAX_PARAMETER_DEPTH, parameters):
+        raise ValueError(f"parameters must not nest deeper than {MAX_PARAMETER_DEPTH} levels")
 
 
 def is_deeper_than(levels: int, value: Any) -> bool:
