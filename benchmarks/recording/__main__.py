@@ -32,7 +32,7 @@ WAITING: Final = 200
 """So many pods wait at a time, as in a burst."""
 AT_ONCE: Final = 16
 """So many come when as many are bound."""
-LONGEST_SECONDS: Final = 120
+TIMEOUT_SECONDS: Final = 120
 """Nobody waits longer for a round."""
 REST_SECONDS: Final = 0.5
 """After a round: the record and the events are written."""
@@ -107,7 +107,7 @@ class RunningScheduler:
     async def round(self, pods: int) -> Cost:
         """Has so many pods scheduled."""
         try:
-            async with asyncio.timeout(LONGEST_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 return await self._round(pods)
         except TimeoutError:
             sys.exit(f"the scheduler stands still; its log: {self._log.read_text()[-2000:]}")

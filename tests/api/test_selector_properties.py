@@ -83,7 +83,7 @@ def test_a_sum_of_selectors_weighs_labels_as_its_selectors_do(
 def test_a_selector_with_many_requirements_matches_as_its_requirements_do(
     conditions: list[Condition], subject: dict[str, str]
 ) -> None:
-    with patch.object(selectors, "FEW_REQUIREMENTS", 1), patch.object(selectors, "_FEW_VALUES", 0):
+    with patch.object(selectors, "MAX_SEPARATE_REQUIREMENTS", 1), patch.object(selectors, "_FEW_VALUES", 0):
         selector = selectors.Selector(requirements(conditions))
         assert selector.matches(subject) == all(holds(condition, subject) for condition in conditions)
 

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from steersman.api.schemas import FieldSchema, schema_of
 from steersman.cluster.apiserver.field_sets import from_fields_v1, path_text, to_fields_v1
-from steersman.cluster.apiserver.managed_fields import ANCIENT, MAX_UPDATERS, managers_of, updated
+from steersman.cluster.apiserver.managed_fields import MAX_UPDATERS, MERGED_MANAGERS, managers_of, updated
 from steersman.cluster.apiserver.write_options import write_options
 
 POD, DEPLOYMENT = schema_of("v1", "Pod"), schema_of("apps/v1", "Deployment")
@@ -160,8 +160,10 @@ def test_the_oldest_updaters_become_one_when_there_are_too_many() -> None:
         document = after(document, changed, f"manager-{number}", now=f"2026-01-02T00:00:{number:02d}Z")
     names = [entry["manager"] for entry in entries(document)]
     assert len(names) == MAX_UPDATERS
-    assert names[0] == ANCIENT
-    ancient = managers_of(document)[next(manager for manager in managers_of(document) if manager.name == ANCIENT)]
+    assert names[0] == MERGED_MANAGERS
+    ancient = managers_of(document)[
+        next(manager for manager in managers_of(document) if manager.name == MERGED_MANAGERS)
+    ]
     assert ("f:metadata", "f:labels", "f:l0") in ancient.fields
     assert ("f:spec", "f:replicas") in ancient.fields
 

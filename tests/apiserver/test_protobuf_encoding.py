@@ -23,7 +23,7 @@ from steersman.cluster.apiserver.protobuf import decoded_object
 from steersman.cluster.apiserver.protobuf_encoding import NotEncodable, encoded_object
 from steersman.cluster.apiserver.protobuf_table import EXTENSIONS, INT_OR_STRING, META, QUANTITY, RAW_JSON, STRING_LISTS
 from steersman.cluster.apiserver.requests import WatchAnswer
-from steersman.cluster.apiserver.service import ENCODED_AT_ONCE
+from steersman.cluster.apiserver.service import MAX_ENCODED_IN_LOOP
 from steersman.cluster.store import Document
 
 ROOT = Path(__file__).parent.parent.parent
@@ -244,11 +244,11 @@ def test_discovery_is_answered_in_protobuf(cluster: EmbeddedApi) -> None:
 
 
 def test_long_lists_are_encoded_outside_of_the_event_loop(cluster: EmbeddedApi) -> None:
-    for number in range(ENCODED_AT_ONCE + 1):
+    for number in range(MAX_ENCODED_IN_LOOP + 1):
         cluster.create(CONFIG_MAPS, config_map(f"c{number:03}"))
     answer = cluster.answer("GET", CONFIG_MAPS, headers={"accept": PROTOBUF})
     assert not isinstance(answer.body, bytes)
-    assert len(decoded_object(answer.body())["items"]) == ENCODED_AT_ONCE + 1
+    assert len(decoded_object(answer.body())["items"]) == MAX_ENCODED_IN_LOOP + 1
 
 
 def frames(data: bytes) -> list[tuple[str, Document]]:

@@ -122,7 +122,7 @@ def test_a_scheduling_loop_that_stands_still_for_long_gives_the_lease_up(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(process, "STANDSTILL_SECONDS", 1.0)
-    monkeypatch.setattr(process, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(process, "CHECK_SECONDS", 0.05)
 
     async def scenario() -> None:
         server = cluster()

@@ -25,10 +25,10 @@ from steersman.run.app.log_lines import (
     BEST,
     BOUND,
     CHOSEN,
+    EVALUATED,
     FAULT,
     FINAL_SCORE,
     GATED,
-    LOOKED_AT,
     MOVED,
     NO_FIT,
     PLUGIN_SCORE,
@@ -52,7 +52,7 @@ LEVELS = {
     0: [STARTING],
     2: [NO_FIT, BOUND],
     3: [ATTEMPT, CHOSEN, ADDED],
-    4: [LOOKED_AT, UPDATED],
+    4: [EVALUATED, UPDATED],
     5: [BEST],
     10: [PLUGIN_SCORE, FINAL_SCORE],
 }
@@ -80,7 +80,7 @@ def test_the_first_line_says_what_was_started() -> None:
 def test_why_nodes_are_rejected_is_said_per_attempt() -> None:
     stream = io.StringIO()
     run(_two_pods(cluster(), 4, stream, LogFormat.JSON))
-    entries = [entry for entry in map(json.loads, stream.getvalue().splitlines()) if entry["msg"] == LOOKED_AT]
+    entries = [entry for entry in map(json.loads, stream.getvalue().splitlines()) if entry["msg"] == EVALUATED]
     (large,) = (entry for entry in entries if entry["pod"]["name"] == "large")
     assert (large["feasibleNodes"], large["rejected"]) == (0, "3 Insufficient cpu")
 

@@ -16,7 +16,7 @@ from steersman.base.clock import ManualClock
 from steersman.base.timing import Timing
 from steersman.kube.observe import Metrics
 from steersman.run.app.process import (
-    LOOK_SECONDS,
+    CHECK_SECONDS,
     STANDSTILL_SECONDS,
     Heartbeat,
     Watchdog,
@@ -75,8 +75,8 @@ class Watched:
 
     def pass_time(self, seconds: float, *, beats: bool) -> None:
         """The watchdog looks as often as it should."""
-        for _ in range(int(seconds / LOOK_SECONDS)):
-            self.pacing.clock.advance(LOOK_SECONDS)
+        for _ in range(int(seconds / CHECK_SECONDS)):
+            self.pacing.clock.advance(CHECK_SECONDS)
             self.heartbeat.beats += beats
             self.watchdog.look()
 

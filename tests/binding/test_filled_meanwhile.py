@@ -7,7 +7,7 @@ from tests.binding.cluster import Cluster, Point
 
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.ports import REASON_UNSCHEDULABLE
-from steersman.scheduler.binding.cycle import BINDINGS_AT_ONCE
+from steersman.scheduler.binding.cycle import MAX_CONCURRENT_BINDINGS
 from steersman.testing import make_pod
 
 
@@ -44,7 +44,7 @@ def test_a_node_with_room_for_both_is_kept() -> None:
 
 def test_all_get_their_turn_when_many_are_bound_at_once() -> None:
     cluster = Cluster()
-    names = [f"p{index}" for index in range(2 * BINDINGS_AT_ONCE)]
+    names = [f"p{index}" for index in range(2 * MAX_CONCURRENT_BINDINGS)]
     for name in names:
         cluster.create_pod(name, cpu="100m")
     cluster.settle()

@@ -13,7 +13,7 @@ from steersman.testing.control_plane import JsonObject, KubeClient, condition
 _MASKED: Final = ("uid", "resourceVersion")
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIMES: Final = ("lastProbeTime", "lastTransitionTime")
-NOBODY: Final = "somebody-else"
+OTHER_SCHEDULER: Final = "somebody-else"
 """A scheduler that does not run: a test binds its pods itself, and there is no event."""
 
 
@@ -53,7 +53,7 @@ class Picture:
     def _is_decided(self, name: str) -> bool:
         pod, found = self.pods[name], self.scheduled(name)
         if pod["node"]:
-            by_scheduler = found.get("status") == "True" and pod["scheduler"] != NOBODY
+            by_scheduler = found.get("status") == "True" and pod["scheduler"] != OTHER_SCHEDULER
             return not by_scheduler or self._has_binding_event(name)
         if found.get("reason") == "SchedulingGated" and not pod["gates"]:
             return False

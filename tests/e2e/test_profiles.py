@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from tests.e2e.comparing import Both, run_both
-from tests.e2e.pictures import NOBODY
+from tests.e2e.pictures import OTHER_SCHEDULER
 
 from steersman.testing import make_node, make_pod
 from steersman.testing.control_plane import ControlPlane, KubeClient, manifest
@@ -69,7 +69,7 @@ def test_a_pod_of_another_scheduler_is_left_alone(plane: ControlPlane) -> None:
     def prepare_foreign(admin: KubeClient) -> None:
         admin.create_nodes(manifest(make_node("n1").capacity(cpu="8", memory="16Gi")))
         admin.create(manifest(make_pod("ours")))
-        admin.create(manifest(make_pod("foreign").scheduler(NOBODY)))
+        admin.create(manifest(make_pod("foreign").scheduler(OTHER_SCHEDULER)))
 
     def ours_is_bound(admin: KubeClient) -> None:
         admin.wait_until(lambda: admin.get("Pod", "ours")["spec"].get("nodeName"))

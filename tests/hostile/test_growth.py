@@ -43,7 +43,7 @@ SMALL_BOUNDS = {
     "steersman.scheduler.engine.signature._MAX_FINGERPRINTS": 16,
     "steersman.scheduler.assembly.pending_pods.PendingInfos._MIN_SWEEP": 16,
     "steersman.scheduler.runtime.applicable_calls._MAX_SHAPES": 16,
-    "steersman.scheduler.plugins.node_volume_limits.columns._MOST_SHAPES": 16,
+    "steersman.scheduler.plugins.node_volume_limits.columns._MAX_SHAPES": 16,
     "steersman.scheduler.plugins.pod_topology_spread.default_selector._MOST": 16,
 }
 

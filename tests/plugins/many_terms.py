@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from unittest.mock import patch
 
 THRESHOLDS = (
-    "steersman.scheduler.plugins.inter_pod_affinity.terms.FEW_TERMS",
+    "steersman.scheduler.plugins.inter_pod_affinity.terms.MAX_SEPARATE_TERMS",
     "steersman.scheduler.state.pod_counts._MAX_MATCHERS_ONE_BY_ONE",
     "steersman.scheduler.state.class_columns._MIN_CLASSES_FOR_COLUMNS",
 )

@@ -15,7 +15,7 @@ from steersman.sandbox import heap
 
 def test_the_heap_is_frozen_after_many_writes_and_thawed_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heap, "FREEZE_AFTER_WRITES", 10)
-    monkeypatch.setattr(heap, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(heap, "CHECK_SECONDS", 0.0)
     store = make_store()
     frozen = list[int]()
 

@@ -8,7 +8,7 @@ import asyncio
 import pytest
 
 from steersman.base.clock import ManualClock
-from steersman.simulation.virtual_time.tasks import NEVER_COMES, SimulationError, Tasks
+from steersman.simulation.virtual_time.tasks import ENDLESS_WAIT, SimulationError, Tasks
 
 START = 1_767_225_600.0
 
@@ -68,7 +68,7 @@ def test_waiting_for_what_never_comes_is_an_error_and_not_a_hang() -> None:
     with pytest.raises(SimulationError, match="never comes"):
         tasks.advance(None)
     tasks.close()
-    assert "threads" in NEVER_COMES
+    assert "threads" in ENDLESS_WAIT
 
 
 def test_what_a_task_raises_reaches_whoever_lets_it_run() -> None:

@@ -110,7 +110,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "schemas": "FieldSchema OBJECT_META REFERENCE definition_names definitions schema_of",
         "selector_text": "SelectorSyntaxError label_selector parse_label_selector",
         "selectors": (
-            "EVERYTHING FEW_REQUIREMENTS NOTHING Operator Requirement Selector SelectorSum "
+            "EVERYTHING MAX_SEPARATE_REQUIREMENTS NOTHING Operator Requirement Selector SelectorSum "
             "from_label_selector from_labels parse_int64 requirement"
         ),
         "storage": (

@@ -296,7 +296,7 @@ from steersman.api.selector_text import (
 )
 from steersman.api.selectors import (
     EVERYTHING as EVERYTHING,
-    FEW_REQUIREMENTS as FEW_REQUIREMENTS,
+    MAX_SEPARATE_REQUIREMENTS as MAX_SEPARATE_REQUIREMENTS,
     NOTHING as NOTHING,
     Operator as Operator,
     Requirement as Requirement,

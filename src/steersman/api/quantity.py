@@ -47,7 +47,7 @@ _MAX_TEXT: Final = 1 << 14
 """Maximum length; upstream has none, but longer texts take more than a millisecond."""
 _MAX_CACHED_LENGTH: Final = 64
 _MAX_REMEMBERED: Final = 1 << 16
-_DIGITS_AT_ONCE: Final = 4000
+_CHUNK_DIGITS: Final = 4000
 """Chunk size below Python's limit of 4,300 digits, and faster for many digits."""
 _WRAPPING_SHIFTS: Final = frozenset({1, 2, 3, 6, 9})
 """Powers of ten by which upstream's int64 multiplication wraps around; others yield 0."""
@@ -338,7 +338,7 @@ def _wrap(number: int, bits: int) -> int:
 
 def _integer(digits: str) -> int:
     """Parse an integer of any number of digits with an optional sign."""
-    if len(digits) <= _DIGITS_AT_ONCE:
+    if len(digits) <= _CHUNK_DIGITS:
         return int(digits)
     middle = len(digits) // 2
     upper, lower = _integer(digits[:middle]), _integer(digits[middle:])
@@ -348,8 +348,8 @@ def _integer(digits: str) -> int:
 
 def _digits(number: int) -> str:
     """Format an integer of any number of digits."""
-    upper, lower = divmod(abs(number), _power(_DIGITS_AT_ONCE))
-    text = f"{_digits(upper)}{lower:0{_DIGITS_AT_ONCE}d}" if upper else str(lower)
+    upper, lower = divmod(abs(number), _power(_CHUNK_DIGITS))
+    text = f"{_digits(upper)}{lower:0{_CHUNK_DIGITS}d}" if upper else str(lower)
     return f"-{text}" if number < 0 else text
 
 

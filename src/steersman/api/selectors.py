@@ -45,7 +45,7 @@ _IN: Final = Operator.IN
 #: Maximum number of values for linear search; longer lists are bisected.
 _FEW_VALUES: Final = 8
 #: Maximum number of requirements evaluated one by one; more use a `SelectorSum`.
-FEW_REQUIREMENTS: Final = 16
+MAX_SEPARATE_REQUIREMENTS: Final = 16
 _LABEL_SELECTOR_OPERATORS: Final = frozenset(
     {Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES_NOT_EXIST},
 )
@@ -114,7 +114,7 @@ class Selector(msgspec.Struct, frozen=True, cache_hash=True):
         requirements = self.requirements
         if requirements is None:
             return False
-        if len(requirements) > FEW_REQUIREMENTS:
+        if len(requirements) > MAX_SEPARATE_REQUIREMENTS:
             return _each_requirement(self).weigh(labels) == len(requirements)
         for requirement in requirements:
             value = labels.get(requirement.key)

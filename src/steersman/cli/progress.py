@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _AFTER_SECONDS: Final = 0.7
 """Shorter runs show no bar."""
-_WORTH_TELLING: Final = 1.0
+_MIN_PRINTED_SECONDS: Final = 1.0
 """Shorter durations, in seconds, are not printed."""
 
 
@@ -66,7 +66,7 @@ def timed(is_wanted: Callable[[], bool] = lambda: True) -> Iterator[None]:
         yield
     finally:
         seconds = time.monotonic() - began
-        if seconds > _WORTH_TELLING and sys.stderr.isatty() and is_wanted():
+        if seconds > _MIN_PRINTED_SECONDS and sys.stderr.isatty() and is_wanted():
             say(f"took {seconds:.1f} s", err=True)
 
 

@@ -25,7 +25,7 @@ from steersman.config.yaml_scalars import MERGE, Scalar, ScalarError, resolve
 
 # -- the tree, and JSON ------------------------------------------------------------------------------------------------
 
-_LONGEST_INTEGER: Final = 400
+_MAX_INTEGER_LENGTH: Final = 400
 """Number of characters: Python does not parse integers of thousands of digits."""
 
 
@@ -40,7 +40,7 @@ class Number(msgspec.Struct, frozen=True):
 
     def plain(self) -> int | float:
         """Return the number. Raise `MalformedError` if it exceeds the range of a float."""
-        if len(self.literal) <= _LONGEST_INTEGER:
+        if len(self.literal) <= _MAX_INTEGER_LENGTH:
             try:
                 return int(self.literal)
             except ValueError:
@@ -107,7 +107,7 @@ _WANT_MAP: Final = "yaml: map merge requires map or sequence of maps as the valu
 
 _FREE_DECODES: Final = 1_000
 _FREE_ALIASED: Final = 100
-_LARGEST_ALIASED_SHARE: Final = 0.99
+_MAX_ALIASED_SHARE: Final = 0.99
 """Beyond the free counts, documents with almost only expanded aliases are rejected."""
 _FIRST_WITH_EXPONENT: Final = 1e21
 
@@ -304,7 +304,7 @@ class _Expansion:
         self._decoded += 1
         self._aliased += bool(self._open_aliases)
         beyond_free = self._aliased > _FREE_ALIASED and self._decoded > _FREE_DECODES
-        if beyond_free and self._aliased / self._decoded > _LARGEST_ALIASED_SHARE:
+        if beyond_free and self._aliased / self._decoded > _MAX_ALIASED_SHARE:
             raise MalformedError("yaml: document contains excessive aliasing")
 
 

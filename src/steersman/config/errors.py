@@ -20,8 +20,8 @@ from steersman.api import Duration, label_syntax, quote
 from steersman.base import InputError
 from steersman.config.document_tree import JsonObject, JsonValue, Number
 
-_MOST_STRICT_ERRORS: Final = 100
-_LONGEST_SHOWN: Final = 200
+_MAX_STRICT_ERRORS: Final = 100
+_MAX_SHOWN_LENGTH: Final = 200
 
 
 class ConfigStage(StrEnum):
@@ -246,7 +246,7 @@ class DecodeLog(msgspec.Struct):
         self._strict(StrictProblem(f"duplicate field {quote(place.path)}"))
 
     def _strict(self, problem: StrictProblem) -> None:
-        if problem not in self.strict and len(self.strict) < _MOST_STRICT_ERRORS:
+        if problem not in self.strict and len(self.strict) < _MAX_STRICT_ERRORS:
             self.strict.append(problem)
 
     def mismatch(self, place: DocumentPlace, expected: str, value: JsonValue) -> None:
@@ -284,4 +284,4 @@ def described(value: JsonValue) -> str:
 
 def _cut(text: str) -> str:
     """Shorten a text; users find the full value by its field."""
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
+    return text if len(text) <= _MAX_SHOWN_LENGTH else f"{text[: _MAX_SHOWN_LENGTH - 1]}…"

@@ -45,10 +45,10 @@ _INTEGER_BASES: Final = (
     (re.compile(r"0([0-7]+)"), 8),
     (re.compile(r"(0|[1-9][0-9]*)"), 10),
 )
-_MOST_DIGITS: Final = 64
+_MAX_DIGITS: Final = 64
 """In any base: more digits do not fit 64 bits, and Python does not parse thousands of them."""
 _SMALLEST_INT: Final = -(2**63)
-_LARGEST_UINT: Final = 2**64 - 1
+_MAX_UINT: Final = 2**64 - 1
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _DOT_FLOAT: Final = re.compile(r"\.[0-9]+(?:_[0-9]+)*([eE][-+]?[0-9]+(?:_[0-9]+)*)?")
 _DATE: Final = re.compile(
@@ -102,7 +102,7 @@ def _integer(digits: str) -> int | None:
     for pattern, base in _INTEGER_BASES:
         match = pattern.fullmatch(unsigned)
         if match:
-            if len(match[1].lstrip("0")) > _MOST_DIGITS:
+            if len(match[1].lstrip("0")) > _MAX_DIGITS:
                 return None
             value = int(match[1], base)
             return _in_range(-value if digits.startswith("-") else value, signed=unsigned != digits)
@@ -110,7 +110,7 @@ def _integer(digits: str) -> int | None:
 
 
 def _in_range(value: int, *, signed: bool) -> int | None:
-    largest = 2**63 - 1 if signed else _LARGEST_UINT
+    largest = 2**63 - 1 if signed else _MAX_UINT
     return value if _SMALLEST_INT <= value <= largest else None
 
 

@@ -32,7 +32,7 @@ MAX_AHEAD: Final = 5
 """Maximum number of pods ahead that are named."""
 NOT_QUEUED: Final = "The pod is in no queue: only a change of the pod itself leads to an attempt."
 GATED: Final = "The pod is tried as soon as it is no longer held back."
-AT_ONCE: Final = "The pod is tried after those ahead of it."
+IN_QUEUE_ORDER: Final = "The pod is tried after those ahead of it."
 CHOSEN: Final = "The pod needs no other attempt, unless a plugin or the binding fails."
 UNKNOWN: Final = (
     "The next attempt of the cluster's scheduler is not visible. By default it is at most 10 s after an event that may help, "
@@ -85,7 +85,7 @@ def _next_attempt(place: QueuePlace | None, gate: Status | None, is_live: bool, 
     if place.latest_attempt is None:
         return GATED
     if place.queue == "activeQ":
-        return AT_ONCE
+        return IN_QUEUE_ORDER
     after = f"{place.latest_attempt:g} s"
     if place.queue == "backoffQ":
         return f"The pod is tried in {after}, at the end of its backoff."

@@ -37,7 +37,7 @@ from steersman.simulation import (
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 VOLUME_PLUGINS: Final = frozenset({"VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits"})
 DEVICE_PLUGINS: Final = frozenset({"DynamicResources"})
-NOBODY: Final = "nobody recreates it: it has no controller"
+NO_CONTROLLER: Final = "nobody recreates it: it has no controller"
 NO_OWNER: Final = "its {} {} is not in the input, so nobody recreates it"
 NOT_RECREATED: Final = "its {} {} has not recreated it"
 WAITS_IN_ORDER: Final = "StatefulSet {} creates its pods in order, and waits for {}"
@@ -371,7 +371,7 @@ def _lost(trial: Trial, seen: PodSnapshot, now: PodSnapshot, follows: Mapping[st
         if is_there or key in follows or pod.owner_kind == api.DaemonSet.KIND:
             continue
         if not pod.owner:
-            yield key, NOBODY
+            yield key, NO_CONTROLLER
         else:
             why = NOT_RECREATED if pod.owner in owners else NO_OWNER
             yield key, why.format(pod.owner_kind, pod.owner_name)

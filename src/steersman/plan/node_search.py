@@ -23,7 +23,7 @@ Counts = dict[str, int]
 MAX_REPAIRS = 40
 MAX_FUTILE = 3
 """Number of unsuccessful additions of nodes after which a class is given up."""
-LARGEST_SWAP = 8
+MAX_SWAPPED_NODES = 8
 """Maximum number of nodes of a pool that are swapped at once."""
 MAX_MIXES = 50_000
 """Above this number of mixes, cheaper mixes are not tried."""
@@ -165,9 +165,9 @@ class PoolSizeSearch:
             for given, new in kinds.items():
                 if taken == given or not old.classes & new.classes:
                     continue
-                for number in range(1, min(counts[taken], LARGEST_SWAP) + 1):
-                    others = math.ceil(number * old.price / new.price - 1e-9) - 1 if new.price else LARGEST_SWAP
-                    replaced = _replaced(old, number, new, others) if 0 < others <= LARGEST_SWAP else 0.0
+                for number in range(1, min(counts[taken], MAX_SWAPPED_NODES) + 1):
+                    others = math.ceil(number * old.price / new.price - 1e-9) - 1 if new.price else MAX_SWAPPED_NODES
+                    replaced = _replaced(old, number, new, others) if 0 < others <= MAX_SWAPPED_NODES else 0.0
                     if replaced >= MIN_REPLACED:
                         saving = number * old.price - others * new.price
                         found.append((-min(replaced, 1.0), -saving, (taken, number), (given, others)))

@@ -192,7 +192,7 @@ def _result(name: str, parts: list[msgspec.Raw], time: float, number: int) -> Fr
     if name == TOLD:
         call, change, kind, key, obj = map(bytes, parts)
         told = b'{"call":%b,"type":%b,"kind":%b,"object":%b}' % (call, change, kind, obj)
-        return Frame(FrameKind.TOLD_MEANWHILE, time, (_subject(kind, key),), told, number)
+        return Frame(FrameKind.NESTED_WATCH_EVENT, time, (_subject(kind, key),), told, number)
     answer = bytes(parts[0])
     return Frame(FrameKind.ANSWER, time, (), answer if answer[:1] == b"{" else b'{"call":%b}' % answer, number)
 

@@ -77,7 +77,7 @@ class FrameKind(IntEnum):
     """The result of an external call: a write, a plugin's read, an extender request."""
     TASK_STEP = 35
     """A step of a coroutine of the scheduler: a binding, a preemption."""
-    TOLD_MEANWHILE = 36
+    NESTED_WATCH_EVENT = 36
     """A watched object delivered during an external call that changed it (only in a sandbox)."""
     CALL_END = 37
     """The end of a call that the scheduler started without awaiting it."""
@@ -344,7 +344,7 @@ class WatchEventBody(_Body, frozen=True):
     object: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class ToldBody(WatchEventBody, frozen=True, kw_only=True):
+class NestedWatchEventBody(WatchEventBody, frozen=True, kw_only=True):
     """An object that was delivered during an external call."""
 
     call: int

@@ -130,7 +130,7 @@ def _entries(frame: Frame, subject: str, reader: RecordReader, start: float) -> 
     at = round(frame.time - start, 6)
     if frame.kind == FrameKind.OBJECT:
         yield HistoryEntry(at, _pod(subject), ADDED, node=_node(subject))
-    elif frame.kind in (FrameKind.WATCH_EVENT, FrameKind.TOLD_MEANWHILE):
+    elif frame.kind in (FrameKind.WATCH_EVENT, FrameKind.NESTED_WATCH_EVENT):
         is_deleted = body_of(frame, WatchEventBody, reader.directory).type is WatchedChange.DELETED
         yield HistoryEntry(at, _pod(subject), DELETED if is_deleted else ADDED, node=_node(subject))
     elif frame.kind == FrameKind.BINDING:

@@ -37,7 +37,7 @@ MAX_WAITING_BYTES: Final = 256 << 20
 RETRY_SECONDS: Final = 30.0
 """Delay before the disk is retried after a failure."""
 TOO_SLOW: Final = "the disk does not keep up"
-_OBJECTS_AT_ONCE: Final = 500
+_OBJECTS_PER_FRAME: Final = 500
 
 
 class LogObserver:
@@ -308,7 +308,7 @@ def _blocks(segment: SegmentItem) -> Iterator[BlockBuilder]:
     block = BlockBuilder()
     for part in segment.frames:
         block.add(object_frame(part, segment.time) if isinstance(part, api.Object) else part)
-        if len(block) >= _OBJECTS_AT_ONCE or block.raw_bytes >= BLOCK_BYTES:
+        if len(block) >= _OBJECTS_PER_FRAME or block.raw_bytes >= BLOCK_BYTES:
             yield block
             block = BlockBuilder()
     if len(block):

@@ -150,7 +150,7 @@ class KnownCluster:
             self._decided.update((pod.uid, pod.node) for pod in state.scheduler.assumed)
         elif frame.kind == FrameKind.OBJECT:
             self._put(snapshot_object(frame, self._kinds))
-        elif frame.kind in (FrameKind.WATCH_EVENT, FrameKind.TOLD_MEANWHILE):
+        elif frame.kind in (FrameKind.WATCH_EVENT, FrameKind.NESTED_WATCH_EVENT):
             self._tell(body_of(frame, WatchEventBody, self._reader.directory))
         elif frame.kind == FrameKind.DECISION:
             decision = body_of(frame, DecisionBody, self._reader.directory)

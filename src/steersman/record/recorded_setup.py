@@ -17,7 +17,7 @@ from steersman.cluster.kubelets import load_policy
 from steersman.config import EffectiveProfile, FeatureGates, SchedulerConfiguration
 from steersman.record.frames import PluginFile, RunBody
 from steersman.scheduler.assembly import PluginSource, SchedulerOptions, register, with_enabled
-from steersman.scheduler.binding import BINDINGS_AT_ONCE
+from steersman.scheduler.binding import MAX_CONCURRENT_BINDINGS
 from steersman.scheduler.runtime import Registry, capabilities_of
 from steersman.simulation import SimulationSetup
 
@@ -42,7 +42,7 @@ def run_body(
         gates.changed(),
         tuple(PluginFile(file, file_digest(file)) for file in registry.files),
         {profile.scheduler_name: _plugins(profile) for profile in profiles},
-        bindings_at_once=BINDINGS_AT_ONCE,
+        bindings_at_once=MAX_CONCURRENT_BINDINGS,
         has_exact_digests=True,
         has_uuids=True,
         emulated_version=str(gates.version),

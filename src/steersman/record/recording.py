@@ -28,7 +28,9 @@ logger = logging.getLogger(__name__)
 
 FAILED = "%s is not recorded any more: %s; scheduling goes on, and the record when it can"
 RESUMED = "recording goes on in %s; what happened meanwhile is missing in it"
-GOES_ON = "%s holds the record of an earlier process, of which %d bytes were not written to their end; this one follows"
+FOLLOWS_TORN_RECORD = (
+    "%s holds the record of an earlier process, of which %d bytes were not written to their end; this one follows"
+)
 
 
 class LiveRecording(LogObserver):
@@ -42,7 +44,7 @@ class LiveRecording(LogObserver):
         self.is_failing = False
         self._log = RecordLog(Path(directory), limits, self)
         if self._log.cut is not None:
-            logger.warning(GOES_ON, directory, self._log.cut.bytes)
+            logger.warning(FOLLOWS_TORN_RECORD, directory, self._log.cut.bytes)
         self._recorder = SchedulerRecorder(self._log, run, clock)
         self._calls = RecordedCalls(self._recorder)
         self._texts = WatchedTexts()

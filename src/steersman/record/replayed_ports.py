@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from steersman.base import SteersmanError
 from steersman.record.answers import AnswerForm, error_of
-from steersman.record.frames import AnswerBody, CallEndBody, ToldBody, WatchEventBody
+from steersman.record.frames import AnswerBody, CallEndBody, NestedWatchEventBody, WatchEventBody
 from steersman.record.ports import OnEnd
 from steersman.record.replay_loop import ReplayLoop, StepNotPossible
 
@@ -48,13 +48,13 @@ class ReplayedCalls:
         self._calls = 0
         self._known: dict[int, AnswerBody] = {}
         self._awaited: dict[int, Any] = {}
-        self._told: dict[int, list[ToldBody]] = {}
+        self._told: dict[int, list[NestedWatchEventBody]] = {}
         #: Number → receiver of the end of a call that no task awaits.
         self._on_end: dict[int, OnEnd] = {}
         #: Delivers an object to the scheduler during a call.
         self.tell: Callable[[WatchEventBody], None] = lambda body: None
 
-    def load(self, answered: Iterable[AnswerBody], told: Iterable[ToldBody] = ()) -> None:
+    def load(self, answered: Iterable[AnswerBody], told: Iterable[NestedWatchEventBody] = ()) -> None:
         """Load results, waking the coroutines that await them, and objects delivered in calls."""
         for body in told:
             self._told.setdefault(body.call, []).append(body)

@@ -41,7 +41,7 @@ KILLED: Final = (
 NOT_COMPARED: Final = "{} decisions are not compared: {}"
 AFTER_GAP: Final = "something before them is missing"
 FOLLOWS: Final = "they follow from the first that differs"
-LEFT_COURSE: Final = "the replay cannot follow the record any more at {}: {}"
+CANNOT_FOLLOW: Final = "the replay cannot follow the record any more at {}: {}"
 ERRORS: Final = "the replay has survived {} internal errors, the first {}"
 CHANGES_STATE: Final = frozenset(
     {Differs.OUTCOME, Differs.NODE, Differs.PREEMPTION, Differs.NOT_MADE, Differs.NOT_RECORDED, Differs.POD}
@@ -220,7 +220,7 @@ class SchedulerComparison(StimulusComparison):
                 self._compare_all(stimulus, self._replay.give(stimulus))
                 return
             except StepNotPossible as problem:
-                self._notes.append(LEFT_COURSE.format(timestamps.render(stimulus.time), problem))
+                self._notes.append(CANNOT_FOLLOW.format(timestamps.render(stimulus.time), problem))
                 self._is_lost = True
                 self._stop(FOLLOWS)
         self._not_compared[self._why_not] += len(stimulus.decisions)

@@ -49,7 +49,7 @@ _COMPRESSION: Final[dict[int, int]] = {
 }
 """The small window and table fit into the CPU cache beside the scheduler's data, without a worse
 ratio, because similar objects are close together."""
-_COMPRESSED_AT_ONCE: Final = 1 << 16
+_COMPRESSED_BYTES_PER_TURN: Final = 1 << 16
 MAX_BLOCK_BYTES: Final = MAX_BODY_BYTES + (64 << 20)
 """Limit of a block's uncompressed size and of each of its parts, which bounds a reader's memory."""
 MAX_BLOCK_FRAMES: Final = 1 << 16
@@ -147,7 +147,7 @@ class BlockBuilder:
         self._raw += head
         self._raw += frame.body
         self.raw_bytes += len(head) + len(frame.body)
-        if len(self._raw) >= _COMPRESSED_AT_ONCE:
+        if len(self._raw) >= _COMPRESSED_BYTES_PER_TURN:
             self._compress()
         self._frames += 1
         self._first, self._last = min(self._first, frame.time), max(self._last, frame.time, frame.until)

@@ -16,15 +16,15 @@ from steersman.record.frames import (
     DecisionBody,
     Frame,
     FrameKind,
+    NestedWatchEventBody,
     TaskStepBody,
     TickBody,
-    ToldBody,
     WatchEventBody,
 )
 from steersman.record.recorded_run import body_of
 
 StimulusBody: TypeAlias = WatchEventBody | TickBody | TaskStepBody | CallEndBody
-ResultBody: TypeAlias = DecisionBody | BindingBody | AnswerBody | ToldBody
+ResultBody: TypeAlias = DecisionBody | BindingBody | AnswerBody | NestedWatchEventBody
 _STIMULUS_BODIES: Final[dict[int, type[StimulusBody]]] = {
     FrameKind.WATCH_EVENT: WatchEventBody,
     FrameKind.TICK: TickBody,
@@ -35,7 +35,7 @@ _RESULT_BODIES: Final[dict[int, type[ResultBody]]] = {
     FrameKind.DECISION: DecisionBody,
     FrameKind.BINDING: BindingBody,
     FrameKind.ANSWER: AnswerBody,
-    FrameKind.TOLD_MEANWHILE: ToldBody,
+    FrameKind.NESTED_WATCH_EVENT: NestedWatchEventBody,
 }
 
 
@@ -48,7 +48,7 @@ class RecordedStimulus(msgspec.Struct, frozen=True):
     bindings: tuple[BindingBody, ...] = ()
     answers: tuple[AnswerBody, ...] = ()
     #: Objects that were delivered during calls.
-    told: tuple[ToldBody, ...] = ()
+    told: tuple[NestedWatchEventBody, ...] = ()
 
 
 def stimuli(frames: Iterable[Frame], directory: Path) -> Iterator[RecordedStimulus | Frame]:
@@ -77,5 +77,5 @@ def _recorded(frame: Frame, results: list[ResultBody], directory: Path) -> Recor
         tuple(one for one in results if isinstance(one, DecisionBody)),
         tuple(one for one in results if isinstance(one, BindingBody)),
         tuple(one for one in results if isinstance(one, AnswerBody)),
-        tuple(one for one in results if isinstance(one, ToldBody)),
+        tuple(one for one in results if isinstance(one, NestedWatchEventBody)),
     )

@@ -33,7 +33,7 @@ WATCHED_SECONDS: Final = 3600.0
 """A client that lists Leases is assumed to watch them for this time."""
 STATUS_SECONDS: Final = 300.0
 """Interval in which kubelets report the conditions of their node even without a change."""
-NODES_AT_ONCE: Final = 50
+NODES_PER_TURN: Final = 50
 DELETE: Final = "Delete"
 CHOSEN_PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
 """Annotation of a claim with the provisioner that should create its volume."""
@@ -63,7 +63,7 @@ class Heartbeats:
         """Renew the leases in slices, so that clients do not wait for thousands of nodes."""
         for number, name in enumerate(list(self._store.objects(Node))):
             self._renew(name)
-            if number % NODES_AT_ONCE == NODES_AT_ONCE - 1:
+            if number % NODES_PER_TURN == NODES_PER_TURN - 1:
                 await asyncio.sleep(0)
 
     def _renew(self, name: str) -> None:

@@ -16,8 +16,8 @@ from steersman.cluster.store import Store
 from steersman.scheduler.host import freeze_heap, unfreeze_heap
 
 FREEZE_AFTER_WRITES: Final = 2000
-LOOK_SECONDS: Final = 0.5
-_YOUNG: Final = 1
+CHECK_SECONDS: Final = 0.5
+_OLDEST_GENERATION: Final = 1
 """The oldest generation of the collector that is collected before."""
 
 
@@ -27,9 +27,9 @@ async def keep_collections_short(store: Store) -> None:
     try:
         while True:
             if store.version - frozen_at >= FREEZE_AFTER_WRITES:
-                gc.collect(_YOUNG)
+                gc.collect(_OLDEST_GENERATION)
                 freeze_heap()
                 frozen_at = store.version
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(CHECK_SECONDS)
     finally:
         unfreeze_heap()

@@ -30,7 +30,7 @@ from steersman.sandbox.credentials import SandboxCredentials
 FORMAT: Final = 1
 DATABASE: Final = "cluster.sqlite"
 LOCK: Final = "lock"
-KEPT_HISTORY: Final = 10_000
+MAX_WATCH_LAG: Final = 10_000
 """Maximum number of writes that a watch may lag behind over a restart."""
 MAX_AT_ONCE: Final = 2000
 """Maximum number of writes per transaction."""
@@ -109,7 +109,7 @@ class ClusterData:
             for commit in commits:
                 _write(database, commit)
             newest = commits[-1].version
-            database.execute("DELETE FROM history WHERE version <= ?", (newest - KEPT_HISTORY,))
+            database.execute("DELETE FROM history WHERE version <= ?", (newest - MAX_WATCH_LAG,))
             _set_fact(database, "version", str(newest).encode())
             _set_fact(database, "now", repr(now).encode())
 

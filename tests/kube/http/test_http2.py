@@ -389,7 +389,7 @@ def test_a_server_that_sends_more_than_there_is_room_for_is_cut_off(monkeypatch:
 
 
 def test_an_answer_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http2, "LONGEST_ANSWER", 100)
+    monkeypatch.setattr(http2, "MAX_ANSWER_BYTES", 100)
 
     async def script(connection: Http2Connection, wire: Wire) -> None:
         asked = ask(connection)

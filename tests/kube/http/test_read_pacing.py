@@ -13,7 +13,7 @@ from tests.kube.http.http2_peer import answer, connected, settings
 from tests.kube.http.test_streams import HEAD, FakeTransport, chunk
 
 from steersman.kube.http.http2 import Http2Answer, Http2Connection
-from steersman.kube.http.read_pacing import LONGEST_SECONDS, MANY, ReadPacing
+from steersman.kube.http.read_pacing import MANY, MAX_PAUSE_SECONDS, ReadPacing
 from steersman.kube.http.streams import BUFFER_BYTES, StreamedAnswer
 
 
@@ -105,8 +105,8 @@ def test_the_faster_answers_come_the_shorter_the_pause(monkeypatch: pytest.Monke
             over: list[bool] = []
             assert pacing.pause(lambda over=over: over.append(True))  # type: ignore[misc]
             await until(lambda over=over: bool(over))  # type: ignore[misc]
-        assert pauses[0] == pauses[3] == LONGEST_SECONDS
-        assert 0 < pauses[2] < pauses[1] < LONGEST_SECONDS
+        assert pauses[0] == pauses[3] == MAX_PAUSE_SECONDS
+        assert 0 < pauses[2] < pauses[1] < MAX_PAUSE_SECONDS
 
     asyncio.run(scenario())
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from steersman.kube.http.answers import LONGEST_BODY, BadAnswer
+from steersman.kube.http.answers import MAX_BODY_BYTES, BadAnswer
 from steersman.kube.http.streams import BUFFER_BYTES, StreamedAnswer
 
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -178,7 +178,7 @@ def test_a_stream_may_be_longer_than_a_body() -> None:
     async def scenario(stream: StreamedAnswer, transport: FakeTransport) -> None:
         stream.data_received(HEAD)
         piece = chunk(b"x" * (1 << 20))
-        for _ in range(2 * LONGEST_BODY >> 20):
+        for _ in range(2 * MAX_BODY_BYTES >> 20):
             stream.data_received(piece)
             assert len(await stream.read(SECONDS)) == 1 << 20
 

@@ -67,8 +67,8 @@ def test_counts_go_on_from_scrape_to_scrape(cluster: MeasuredCluster) -> None:
 def test_no_attempt_is_lost_when_there_are_many_templates(
     cluster: MeasuredCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plugin_metrics, "MOST_TEMPLATES", 2)
-    monkeypatch.setattr(plugin_metrics, "LOOK_AGAIN", 2)
+    monkeypatch.setattr(plugin_metrics, "MAX_TEMPLATES", 2)
+    monkeypatch.setattr(plugin_metrics, "RECHECK_ATTEMPTS", 2)
     for index in range(12):
         cluster.add_pod(f"web-{index}", cpu=f"{index % 4 + 1}m")
     cluster.run()

@@ -17,7 +17,7 @@ from steersman.testing.bench.operations import CreateNodes, Operation
 from steersman.testing.bench.templates import Templates
 from steersman.testing.bench.workload_executor import WorkloadExecutor
 
-LONGEST_SECONDS = 60
+WAIT_TIMEOUT_SECONDS = 60
 
 
 class Stage:
@@ -62,7 +62,7 @@ def play(act: Callable[[Stage], Coroutine[Any, Any, None]], nodes: int = 3) -> N
     """Runs an act on a stage of its own."""
 
     async def all_of_it() -> None:
-        async with asyncio.timeout(LONGEST_SECONDS), stage(nodes) as made:
+        async with asyncio.timeout(WAIT_TIMEOUT_SECONDS), stage(nodes) as made:
             await act(made)
 
     asyncio.run(all_of_it())

@@ -30,7 +30,7 @@ NO_TYPE: Final = (
     "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural "
     "schema to CEL declarations"
 )
-_KEPT_RULES: Final = 512
+_MAX_CACHED_RULES: Final = 512
 _PLAIN_TYPES: Final = {"boolean": types.BOOL, "number": types.DOUBLE, "integer": types.INT}
 _TEXT_TYPES: Final = {
     "byte": types.BYTES, "duration": types.DURATION, "date": types.TIMESTAMP, "date-time": types.TIMESTAMP
@@ -144,7 +144,7 @@ def _checked(expression: str, environment: Environment) -> CheckedAst:
     return checked
 
 
-@lru_cache(maxsize=_KEPT_RULES)
+@lru_cache(maxsize=_MAX_CACHED_RULES)
 def _compiled(expression: str, variables: frozenset[str]) -> CelProgram:
     try:
         return plan(_checked(expression, _environment(variables)))

@@ -66,7 +66,7 @@ _EPHEMERAL_FORBIDDEN: Final = (
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _RESTART_POLICY: Final = one_of("Always", "Never", "OnFailure")
 _RULES_NEED_POLICY: Final = "must specify restartPolicy when restart rules are used"
-_MANY: Final = "may not have more than one field specified at a time"
+_SEVERAL_FIELDS: Final = "may not have more than one field specified at a time"
 
 
 class ContainerContext(msgspec.Struct, frozen=True):
@@ -104,7 +104,7 @@ def _value_from(path: str, variable: Document) -> Iterator[FieldError]:
     elif variable.get("value"):
         yield FieldError.invalid(path, "", "may not be specified when `value` is not empty")
     elif count > 1:
-        yield FieldError.invalid(path, "", _MANY)
+        yield FieldError.invalid(path, "", _SEVERAL_FIELDS)
 
 
 def _key_reference(path: str, reference: Document) -> Iterator[FieldError]:
@@ -137,7 +137,7 @@ def _env_from(path: str, sources: list[Any]) -> Iterator[FieldError]:
             for complaint in dns1123_subdomain(f"{text[:-1]}a" if text.endswith("-") else text) if text else ():
                 yield FieldError.invalid(place, text, complaint)
         if len(present) != 1:
-            detail = _MANY if present else "must specify one of: `configMapRef` or `secretRef`"
+            detail = _SEVERAL_FIELDS if present else "must specify one of: `configMapRef` or `secretRef`"
             yield FieldError.invalid(path, "", detail)
 
 

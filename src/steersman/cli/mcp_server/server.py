@@ -20,7 +20,7 @@ from steersman.base import InputError, SteersmanError, steersman_version
 from steersman.cli.mcp_server.command import ServerSettings, ToolAnswer, answer
 from steersman.cli.mcp_server.tools import TOOLS, ToolArguments
 
-AT_ONCE: Final = 2
+MAX_CONCURRENT_CALLS: Final = 2
 """Maximum number of concurrent commands."""
 INSTRUCTIONS: Final = (
     "Steersman is the Kubernetes scheduler as a Python package: kube-scheduler's decisions, simulated exactly. All tools only "
@@ -31,7 +31,7 @@ INSTRUCTIONS: Final = (
 
 def new_server(settings: ServerSettings) -> Server[Any]:
     """Return a server of the tools, to be run on a transport."""
-    turns = asyncio.Semaphore(AT_ONCE)
+    turns = asyncio.Semaphore(MAX_CONCURRENT_CALLS)
 
     async def list_tools(_: Any, __: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_tool(name, tool) for name, tool in TOOLS.items()])

@@ -20,9 +20,9 @@ from steersman.cluster.store import Document
 from steersman.cluster.store.errors import BadRequest
 
 RESOURCE_VERSION_SET: Final = "resourceVersion should not be set on objects to be created"
-_KEPT_STATUS: Final = frozenset({("", "nodes")})
+_KEEPS_CREATED_STATUS: Final = frozenset({("", "nodes")})
 """Resources that keep the status sent with a new object."""
-_KEPT_WITH_STATUS: Final = {"deployments": ("labels",), "pods": ("ownerReferences",)}
+_UNCHANGED_BY_STATUS_UPDATE: Final = {"deployments": ("labels",), "pods": ("ownerReferences",)}
 """Metadata fields that a status update does not change, by resource."""
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _MAX_PREFIX: Final = 58
@@ -111,7 +111,7 @@ def as_new(resource: Resource, document: Document, now: str, *, is_custom: bool,
     if is_custom or resource.plural in _COUNTED_WITHOUT_STRUCT:
         metadata["generation"] = 1
     created = {**document, "metadata": metadata}
-    if resource.subresource("status") is not None and (resource.group, resource.plural) not in _KEPT_STATUS:
+    if resource.subresource("status") is not None and (resource.group, resource.plural) not in _KEEPS_CREATED_STATUS:
         created.pop("status", None)
     return created
 
@@ -131,11 +131,13 @@ def as_changed(document: Document, old: Document, *, keeps_status: bool) -> Docu
 
 def as_changed_status(resource: Resource, document: Document, old: Document, *, is_custom: bool) -> Document:
     """Return `old` with the status and `resourceVersion` of the document, and for built-in objects
-    with its metadata, except for the fields in `_KEPT_WITH_STATUS`."""
+    with its metadata, except for the fields in `_UNCHANGED_BY_STATUS_UPDATE`."""
     metadata, sent = dict(old["metadata"]), document["metadata"]
     if not is_custom:
-        kept = {name: metadata[name] for name in _KEPT_WITH_STATUS.get(resource.plural, ()) if name in metadata}
-        dropped = (*_SET_BY_SERVER, "generation", *_KEPT_WITH_STATUS.get(resource.plural, ()))
+        kept = {
+            name: metadata[name] for name in _UNCHANGED_BY_STATUS_UPDATE.get(resource.plural, ()) if name in metadata
+        }
+        dropped = (*_SET_BY_SERVER, "generation", *_UNCHANGED_BY_STATUS_UPDATE.get(resource.plural, ()))
         set_by_server = {name: metadata[name] for name in (*_SET_BY_SERVER, "generation") if name in metadata}
         metadata = {name: value for name, value in sent.items() if name not in dropped} | set_by_server | kept
     metadata["resourceVersion"] = sent.get("resourceVersion", "")

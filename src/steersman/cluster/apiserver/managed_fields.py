@@ -22,7 +22,7 @@ from steersman.cluster.store.documents import Document
 Operation: TypeAlias = Literal["Apply", "Update"]
 
 MAX_UPDATERS: Final = 10
-ANCIENT: Final = "ancient-changes"
+MERGED_MANAGERS: Final = "ancient-changes"
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 UNKNOWN_MANAGER: Final = "unknown"
 
@@ -154,7 +154,7 @@ def capped(managers: Managers) -> Managers:
         if version not in first:
             first[version] = manager
             continue
-        bucket = Manager(ANCIENT, "Update", version)
+        bucket = Manager(MERGED_MANAGERS, "Update", version)
         held = result.pop(bucket, None) or result.pop(first[version])
         merged = result.pop(manager, held)
         result[bucket] = Managed(held.fields | merged.fields, version, merged.time)

@@ -59,9 +59,11 @@ from steersman.cluster.store import Document, NotFound, Store
 logger = logging.getLogger(__name__)
 
 LARGE_BODY_BYTES: Final = 1 << 17
-ENCODED_AT_ONCE: Final = 100
+MAX_ENCODED_IN_LOOP: Final = 100
 """Maximum length of YAML and protobuf lists that are encoded in the event loop."""
-GONE_AT_ONCE: Final = frozenset({"pods", "persistentvolumeclaims", "persistentvolumes", "podtemplates", "services"})
+RETURNED_BY_DELETION: Final = frozenset(
+    {"pods", "persistentvolumeclaims", "persistentvolumes", "podtemplates", "services"}
+)
 """Resources whose deletion returns the object; others return a `Status`."""
 
 DEPRECATED: Final = {
@@ -230,7 +232,7 @@ class ApiService:
         body = decoded(request.body, request.header("content-type")) if request.body else {}
         warnings, options = list[str](), delete_options(request.query, body, request.user)
         document, is_gone = self._writer.delete(about, options, warnings)
-        if not is_gone or about.resource.plural in GONE_AT_ONCE:
+        if not is_gone or about.resource.plural in RETURNED_BY_DELETION:
             return self._shown(request, about, document, warnings=warnings, is_presented=True)
         group = {"group": about.resource.group} if about.resource.group else {}
         details = {"name": about.name, **group, "kind": about.resource.plural}
@@ -313,7 +315,7 @@ def refused(error: Exception, accept: str = "") -> ApiAnswer:
 
 
 def _answered(document: Document, media: MediaType, code: int = 200, warnings: Iterable[str] = ()) -> ApiAnswer:
-    is_slow = media.format != JSON and len(document.get("items") or ()) > ENCODED_AT_ONCE
+    is_slow = media.format != JSON and len(document.get("items") or ()) > MAX_ENCODED_IN_LOOP
     body = partial(encoded, document, media) if is_slow else encoded(document, media)
     return ApiAnswer(code, body, media.format, {}, tuple(warnings))
 

@@ -33,7 +33,7 @@ from steersman.cluster.store import AlreadyExists, EventType, Invalid, NotFound,
 NEXT_RUN_SECONDS: Final = 0.1
 """Delay after the scheduled time, so that clocks need not be exact."""
 SCHEDULED_TIME: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
-MANY_MISSED: Final = 100
+MANY_MISSED_TIMES: Final = 100
 TOO_CLOSE: Final = "time difference between two schedules is less than 1 second"
 TOO_MANY_MISSED: Final = (
     "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
@@ -266,7 +266,7 @@ def last_time(cron_job: CronJob, schedule: CronSchedule, now: float, *, within_d
         return _LastTime(earliest, first, _Missed.NONE)
     interval = int(second - first)
     missed = int(now - first) // interval + 1
-    kind = _Missed.MANY if missed > MANY_MISSED else _Missed.FEW
+    kind = _Missed.MANY if missed > MANY_MISSED_TIMES else _Missed.FEW
     latest: float | None = None
     candidate = schedule.next_after(first + (missed - 2) * interval)
     while candidate is not None and candidate <= now:

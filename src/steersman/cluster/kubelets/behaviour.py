@@ -36,7 +36,7 @@ CONTAINER_ANNOTATIONS: Final = (RUN_SECONDS, "steersman.dev/exit-codes", "steers
 
 _Annotations: TypeAlias = tuple[tuple[str, str], ...]
 _ByContainer: TypeAlias = Mapping[str, PodSettings]
-_NOTHING_SAID: Final = PodSettings()
+_NO_SETTINGS: Final = PodSettings()
 _NO_CONTAINERS: Final[_ByContainer] = {}
 
 _replace = msgspec.structs.replace
@@ -152,7 +152,7 @@ def _read_annotations(given: _Annotations) -> tuple[PodSettings, _ByContainer]:
             said.setdefault(container, {})[field] = _setting(field, text)
         except InputError as error:
             raise error.located(field=_field(name)) from None
-    settings = {container: _replace(_NOTHING_SAID, **fields) for container, fields in said.items()}
+    settings = {container: _replace(_NO_SETTINGS, **fields) for container, fields in said.items()}
     return settings.pop(""), settings
 
 

@@ -22,7 +22,7 @@ Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
 
 ORPHANING_KINDS: Final = (Job, ReplicationController)
 """Kinds whose dependents are orphaned by default."""
-IMMORTAL_NAMESPACES: Final = ("default", "kube-system", "kube-public")
+UNDELETABLE_NAMESPACES: Final = ("default", "kube-system", "kube-public")
 MAY_NOT_BE_DELETED: Final = "this namespace may not be deleted"
 _GC_FINALIZERS: Final = {"Foreground": FOREGROUND, "Orphan": ORPHAN}
 
@@ -102,7 +102,7 @@ def _other_gc_finalizers(own: tuple[str, ...], wanted: str | None) -> bool:
 def _delete_namespace(store: Store, namespace: Namespace, propagation: Propagation | None) -> Namespace:
     """Mark the namespace as terminating; remove it only once it is marked and has no finalizers."""
     name = namespace.metadata.name
-    if name in IMMORTAL_NAMESPACES:
+    if name in UNDELETABLE_NAMESPACES:
         raise Forbidden(Namespace, name, MAY_NOT_BE_DELETED)
     finalizers = collected_finalizers(namespace, propagation)
     with_finalizers = _replace(namespace, metadata=_replace(namespace.metadata, finalizers=finalizers))

@@ -218,8 +218,8 @@ LOST_PRIORITIES: Final = {
 }
 """Priorities without a replacement, and why profiles do not need them."""
 
-_LARGEST_WEIGHT: Final = 2**31 - 1
-_BAD_WEIGHT: Final = f"should have a positive weight, at most {_LARGEST_WEIGHT}"
+_MAX_WEIGHT: Final = 2**31 - 1
+_BAD_WEIGHT: Final = f"should have a positive weight, at most {_MAX_WEIGHT}"
 _ONE_PRIORITY_ARGUMENT: Final = (
     "exactly 1 priority argument is required: serviceAntiAffinity, labelPreference or requestedToCapacityRatioArguments"
 )
@@ -270,7 +270,7 @@ def _priorities(policy: Policy) -> list[tuple[str, Priority]]:
 
 def _accepted(path: str, priority: Priority, found: Scores) -> str | None:
     """Return the name of a priority with a plugin; for others record a warning or problem."""
-    if not 0 < priority.weight <= _LARGEST_WEIGHT:
+    if not 0 < priority.weight <= _MAX_WEIGHT:
         found.problems.append(_problem(f"{path}.weight", priority.weight, _BAD_WEIGHT))
     argument = priority.argument
     if argument is not None and _given(argument) != 1:

@@ -27,7 +27,7 @@ from steersman.simulation import Simulation
 NEW_NODE: Final = "new-node"
 _PODS: Final = "110"
 _MAX_SHAPES: Final = 4
-_PLENTY: Final = 1000
+_AMPLE_FACTOR: Final = 1000
 _AT_LEAST: Final = {"cpu": 10**6, "memory": 2**50, "ephemeral-storage": 2**50}
 
 _replace = msgspec.structs.replace
@@ -75,7 +75,7 @@ def _amount_texts(amounts: Mapping[str, int]) -> dict[str, str]:
 
 def large_node(simulation: Simulation, pod: api.Pod) -> Change:
     """Return a node with plenty of everything, to find out which pods would go there."""
-    plenty = {resource: number * _PLENTY for resource, number in pod_requests(pod).items()}
+    plenty = {resource: number * _AMPLE_FACTOR for resource, number in pod_requests(pod).items()}
     return exact_node(
         simulation, pod, {name: max(plenty.get(name, 0), _AT_LEAST.get(name, 0)) for name in (*_AT_LEAST, *plenty)}
     )

@@ -36,7 +36,7 @@ _MAX_COMBINATIONS: Final = 40
 _MAX_PREPARATIONS: Final = 3
 _MAX_SETS_TO_MOVE: Final = 4
 """Maximum number of sets of pods whose move is tried."""
-_LAST_RESORT: Final = 1.5
+_EXTRA_TRIALS_FACTOR: Final = 1.5
 """Factor by which the limit of trials is raised if nothing was found."""
 
 
@@ -77,7 +77,7 @@ class FixSearch:
                 with suppress(TrialsExhausted):
                     look(*prepared)
             if not self._found:
-                self._verifier.allow(_LAST_RESORT)
+                self._verifier.allow(_EXTRA_TRIALS_FACTOR)
                 with suppress(TrialsExhausted):
                     self._by_combination(*prepared)
         return tuple(sorted(self._found.values(), key=lambda draft: draft.rank))

@@ -30,7 +30,7 @@ NOT_ALLOWED: Final = "{} may not be listed; their effect is unknown"
 _ALL_NODES: Final = 0
 """Value of `percentageOfNodesToScore` for all nodes, also in profiles without score plugins, where
 one node would do."""
-LENT_PROFILE: Final = (
+OTHER_PROFILE_USED: Final = (
     "the configuration of scheduler {} is unknown: the configuration of {} is used instead; --config gives another one"
 )
 LEFT_OUT: Final = "{} is invalid and is left out: {}"
@@ -78,7 +78,7 @@ async def read_simulation(
     )
     simulation = Simulation(simulated, start=float(int(timing.clock.now())))
     simulation.add(usable, validate="ignore")
-    lent = (LENT_PROFILE.format(name, configuration.profiles[0].scheduler_name) for name in others)
+    lent = (OTHER_PROFILE_USED.format(name, configuration.profiles[0].scheduler_name) for name in others)
     phases = {key: cluster.pods[key].status.phase for key in pods if key in cluster.pods}
     return LiveSimulation(simulation, (*_kind_notes(cluster), *notes, *lent), phases, tuple(others))
 

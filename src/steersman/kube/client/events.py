@@ -56,9 +56,9 @@ BEHIND_BINDINGS_SECONDS: Final = 0.05
 TOGETHER_SECONDS: Final = 0.05
 """Events are due at multiples of this, to coalesce requests and responses."""
 SETTLE_SECONDS: Final = 60.0
-LONGEST_NOTE: Final = 1024
-LONGEST_NAME: Final = 253
-LONGEST_INSTANCE: Final = 128
+MAX_NOTE_LENGTH: Final = 1024
+MAX_NAME_LENGTH: Final = 253
+MAX_INSTANCE_LENGTH: Final = 128
 CUT: Final = " ..."
 PATIENT: Final = RetryPolicy(attempts=12, deadline=120.0)
 """The retries outlast a restart of the server."""
@@ -248,7 +248,7 @@ class EventRecorder:
             metadata=api.ObjectMeta(name=self._name(meta.name, now), namespace=meta.namespace or api.DEFAULT_NAMESPACE),
             event_time=timestamps.render_micro(now),
             reporting_controller=controller,
-            reporting_instance=f"{controller}-{self._instance}"[:LONGEST_INSTANCE],
+            reporting_instance=f"{controller}-{self._instance}"[:MAX_INSTANCE_LENGTH],
             action=action,
             reason=reason,
             regarding=api.reference_to(regarding),
@@ -300,7 +300,7 @@ class EventRecorder:
         """Return a unique name from the time, incremented if the clock has not advanced."""
         self._last_number = max(self._last_number + 1, int(now * 1e9))
         number = f".{self._last_number:x}"
-        return pod[: LONGEST_NAME - len(number)] + number
+        return pod[: MAX_NAME_LENGTH - len(number)] + number
 
     async def _settle(self) -> None:
         while True:
@@ -385,6 +385,6 @@ def _settle(ended: asyncio.Future[Response | ClientError], outcome: Response | C
 def truncated(note: str) -> str:
     """Return the note, truncated to the limit of the server in bytes."""
     data = note.encode()
-    if len(data) <= LONGEST_NOTE:
+    if len(data) <= MAX_NOTE_LENGTH:
         return note
-    return data[: LONGEST_NOTE - len(CUT)].decode("utf-8", "ignore") + CUT
+    return data[: MAX_NOTE_LENGTH - len(CUT)].decode("utf-8", "ignore") + CUT

@@ -52,7 +52,7 @@ UNKNOWN_VICTIM = (
 )
 NO_SUCH_NODE = 'nodeinfo not found for node name "{}"'
 UNREADABLE = "cannot read the extender's answer: {}"
-LONGEST_ANSWER: Final = 16 << 20
+MAX_ANSWER_BYTES: Final = 16 << 20
 """Maximum bytes of an answer, plus four times the request, whose nodes it may repeat."""
 MAX_REDIRECTS: Final = 10
 _OK = 200
@@ -78,7 +78,7 @@ class ExtenderTransport(Protocol):
         timeout: float,
         headers: Sequence[tuple[str, str]] = (),
         body: bytes | None = None,
-        longest_body: int = LONGEST_ANSWER,
+        longest_body: int = MAX_ANSWER_BYTES,
     ) -> HttpAnswer: ...
 
 
@@ -199,7 +199,7 @@ class HttpExtender:
                 headers = [("Content-Type", "application/json")]
                 if parsed.user:
                     headers.append(("Authorization", parsed.basic_credentials))
-                client, longest = self._transport or self._client(parsed), LONGEST_ANSWER + 4 * len(body)
+                client, longest = self._transport or self._client(parsed), MAX_ANSWER_BYTES + 4 * len(body)
                 answer = await client.request("POST", parsed.target, seconds, headers, body, longest)
                 if answer.status not in _REDIRECTS or "location" not in answer.headers:
                     return answer

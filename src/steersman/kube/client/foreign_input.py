@@ -21,20 +21,20 @@ from steersman.kube.client.errors import ApiError, UnreadableAnswer
 
 T = TypeVar("T")
 
-LONGEST_SECRET: Final = 1 << 20
+MAX_SECRET_BYTES: Final = 1 << 20
 """Bytes of a token, a certificate or a key."""
-LONGEST_KUBECONFIG: Final = 16 << 20
+MAX_KUBECONFIG_BYTES: Final = 16 << 20
 """Bytes of a kubeconfig: those of thousands of clusters are shorter."""
-LONGEST_LINE: Final = 32 << 20
+MAX_LINE_BYTES: Final = 32 << 20
 """Limit of a line of a watch, which is one object, in bytes. An API server stores at most 1.5 MiB
 by default; escapes in JSON can make it six times as long."""
-LONGEST_PAUSE: Final = 300.0
+MAX_PAUSE_SECONDS: Final = 300.0
 """Limit of the pause that a server may ask for, in seconds."""
 
 UNREADABLE = "{what} cannot be read: {reason}"
 TOO_DEEP = "it is nested too deeply"
 _SHOWN_BODY: Final = 200
-_LONGEST_MESSAGE: Final = 32 << 10
+_MAX_MESSAGE_LENGTH: Final = 32 << 10
 """Limit of a refusal's message, which is written to conditions and logs, as in Kubernetes."""
 _INTERNAL: Final = 500
 _FIRST_REFUSAL, _LAST_REFUSAL = 300, 599
@@ -65,7 +65,7 @@ class LineTooLong(OSError):
 class LineAssembler:
     """Splits bytes into lines. Pieces of an incomplete line are joined once."""
 
-    def __init__(self, longest: int = LONGEST_LINE) -> None:
+    def __init__(self, longest: int = MAX_LINE_BYTES) -> None:
         self._longest = longest
         self._pieces: list[bytes] = []
         self._size = 0
@@ -142,7 +142,7 @@ def error_from_status(body: bytes | msgspec.Raw, *, code: int = _INTERNAL, retry
     wait = _seconds(retry_after)
     if wait is None and details.retry_after_seconds:
         wait = float(details.retry_after_seconds)
-    message = (status.message or "")[:_LONGEST_MESSAGE]
+    message = (status.message or "")[:_MAX_MESSAGE_LENGTH]
     return ApiError(_refusal(status.code) or code, status.reason or "", message, _bounded(wait))
 
 
@@ -153,7 +153,7 @@ def _seconds(header: str | None) -> float | None:
 
 def _bounded(seconds: float | None) -> float | None:
     """Limit the pause requested by a server."""
-    return None if seconds is None else min(max(0.0, seconds), LONGEST_PAUSE)
+    return None if seconds is None else min(max(0.0, seconds), MAX_PAUSE_SECONDS)
 
 
 def _refusal(code: int | None) -> int | None:

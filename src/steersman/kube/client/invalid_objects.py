@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T", bound=api.Object)
 
 UNNAMED: Final = "(without a name)"
-LONGEST_REASON: Final = 500
+MAX_REASON_LENGTH: Final = 500
 IN_USE: Final = "an earlier version, or what can be read of it, is in use"
 NOT_IN_USE: Final = "it is left out"
 
@@ -138,7 +138,7 @@ class InvalidObjects:
 
     def put(self, kind: str, identity: ObjectIdentity, reason: str, *, is_in_use: bool) -> None:
         """Add an object; every version is logged and counted once."""
-        reason = reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1]}…"
+        reason = reason if len(reason) <= MAX_REASON_LENGTH else f"{reason[: MAX_REASON_LENGTH - 1]}…"
         entries = self._by_kind.setdefault(kind, {})
         known = entries.get(identity.key)
         since = self._clock.now() if known is None or known.identity.uid != identity.uid else known.since

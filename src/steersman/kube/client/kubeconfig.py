@@ -36,7 +36,7 @@ from steersman.kube.client.auth.credentials import (
 from steersman.kube.client.auth.exec_plugin import ClusterInfo, CredentialProgram, ExecPlugin
 from steersman.kube.client.auth.oidc import OidcProvider, OidcSettings
 from steersman.kube.client.connection import Connection, TlsSettings, environment_proxy, fault_of_address
-from steersman.kube.client.foreign_input import LONGEST_SECRET, read_file
+from steersman.kube.client.foreign_input import MAX_SECRET_BYTES, read_file
 from steersman.kube.client.kubeconfig_files import (
     AuthProvider,
     Exec,
@@ -197,7 +197,7 @@ def in_cluster_connection(environment: Mapping[str, str], folder: Path = SERVICE
     host, authority = environment[SERVICE_HOST], folder / "ca.crt"
     address = f"[{host}]" if ":" in host else host
     try:
-        settings = TlsSettings(read_file(authority, LONGEST_SECRET))
+        settings = TlsSettings(read_file(authority, MAX_SECRET_BYTES))
     except (OSError, ValueError) as cause:
         raise InputError(f"the cluster's authority cannot be read: {cause}", file=str(authority)) from cause
     server = f"https://{address}:{environment[SERVICE_PORT]}"

@@ -16,7 +16,7 @@ import msgspec
 
 from steersman.api import codec, yaml_documents
 from steersman.base import InputError
-from steersman.kube.client.foreign_input import LONGEST_KUBECONFIG, LONGEST_SECRET, read_file
+from steersman.kube.client.foreign_input import MAX_KUBECONFIG_BYTES, MAX_SECRET_BYTES, read_file
 
 T = TypeVar("T")
 
@@ -133,7 +133,7 @@ class KubeconfigEntry(msgspec.Struct, Generic[T], frozen=True):
             return b""
         path = self.path(file)
         try:
-            return read_file(path, LONGEST_SECRET)
+            return read_file(path, MAX_SECRET_BYTES)
         except (OSError, ValueError) as cause:
             reason = cause.strerror if isinstance(cause, OSError) else cause
             raise self.error(f"cannot be read: {reason}", part, value=str(path)) from cause
@@ -181,7 +181,7 @@ def read(files: Iterable[Path], *, must_exist: bool) -> MergedKubeconfig:
 
 def _read(file: Path) -> Kubeconfig:
     try:
-        text = read_file(file, LONGEST_KUBECONFIG).decode("utf-8")
+        text = read_file(file, MAX_KUBECONFIG_BYTES).decode("utf-8")
     except OSError as cause:
         raise InputError(f"cannot be read: {cause.strerror or cause}", file=str(file)) from cause
     except ValueError as cause:

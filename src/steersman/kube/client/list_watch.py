@@ -40,7 +40,7 @@ ERROR: Final = "ERROR"
 MAX_EMPTY_PAGES: Final = 100
 """Maximum number of empty pages of a list, which selectors may cause, to detect endless lists."""
 NO_END: Final = f"more than {MAX_EMPTY_PAGES} pages of the list have no objects and name another page"
-UNREADABLE_AT_ONCE: Final = 16
+UNREADABLE_PER_TURN: Final = 16
 """Other tasks may run after this number of unreadable objects, whose diagnosis takes a while."""
 
 
@@ -191,7 +191,7 @@ class ListWatch(Generic[T]):
                     self._texts.listed(found, raw)
                 continue
             listing.unreadable.append(found)
-            if len(listing.unreadable) % UNREADABLE_AT_ONCE == 0:
+            if len(listing.unreadable) % UNREADABLE_PER_TURN == 0:
                 await asyncio.sleep(0)
         listing.resource_version = page.metadata.resource_version or ""
 

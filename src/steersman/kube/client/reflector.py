@@ -31,7 +31,7 @@ from steersman.kube.client.invalid_objects import InvalidObjects, Unreadable, st
 from steersman.kube.client.list_watch import (
     BOOKMARK,
     DELETED,
-    UNREADABLE_AT_ONCE,
+    UNREADABLE_PER_TURN,
     Listing,
     ListWatch,
     ObjectTexts,
@@ -56,7 +56,7 @@ SHORT_SECONDS: Final = 1.0
 """A watch that ends earlier without an event counts as a failure."""
 UNNAMED_SERVER: Final = "the given address"
 """The name in the log of a server without a known address."""
-BREATH: Final = 512
+OBJECTS_PER_TURN: Final = 512
 """Other tasks may run after this number of objects of a list."""
 UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """Finished pods use no resources; for the watch they are deleted."""
@@ -193,12 +193,12 @@ class Reflector(Generic[T]):
         self._invalid.keep_only(self._kind_name, listed.keys() | unreadable.keys())
         for count, one in enumerate(unreadable.values(), start=1):
             self._put_unreadable(one)
-            if count % UNREADABLE_AT_ONCE == 0:
+            if count % UNREADABLE_PER_TURN == 0:
                 await asyncio.sleep(0)
         self._sink.expect(self.kind, len(listed))
         for count, (key, obj) in enumerate(listed.items(), start=1):
             self._put(key, obj)
-            if count % BREATH == 0:
+            if count % OBJECTS_PER_TURN == 0:
                 await asyncio.sleep(0)
         # Last, so that the room of deleted pods is not used before the pods that took it are known.
         for key in [key for key in self.objects if key not in listed and key not in unreadable]:

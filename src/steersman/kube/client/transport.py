@@ -30,11 +30,11 @@ from steersman.kube.client.connection import Connection, tls_context
 from steersman.kube.client.errors import ApiError, ClientError, ConnectionFailed
 from steersman.kube.client.foreign_input import LineAssembler, LineTooLong, error_from_status
 from steersman.kube.client.requests import JSON, NO_QUERY, REQUEST_SECONDS, OnEnd, Query, Request, Response
-from steersman.kube.http.answers import LONGEST_BODY, LONGEST_LIST
+from steersman.kube.http.answers import MAX_BODY_BYTES, MAX_LIST_BYTES
 from steersman.kube.http.client import CONNECT_SECONDS, HttpClient
 from steersman.kube.http.connector import Connector, NotSent
 from steersman.kube.http.hpack import encode_field, path_field
-from steersman.kube.http.http2 import ALPN, LONGEST_REQUEST_BODY, Http2Answer
+from steersman.kube.http.http2 import ALPN, MAX_REQUEST_BODY_BYTES, Http2Answer
 from steersman.kube.http.http2_requests import Http2NotSpoken, Http2Requests
 from steersman.kube.http.read_pacing import ReadPacing
 from steersman.kube.http.streams import StreamedAnswer
@@ -46,7 +46,7 @@ CREDENTIAL_SECONDS: Final = 1.0
 """Requests that do not wait use credentials that were read within this time."""
 TOO_LATE: Final = "its time was over before it could be sent"
 CUT_MID_LINE: Final = "the connection was cut in the middle of a line"
-LONGEST_REFUSAL: Final = 1 << 20
+MAX_REFUSAL_BYTES: Final = 1 << 20
 """Limit of the body of a refusal in bytes; the rest is not read."""
 FIRST_FAILURE: Final = 300
 """The lowest status of a refusal. API servers do not redirect."""
@@ -104,7 +104,7 @@ class HttpTransport:
     def request_nowait(self, request: Request, timeout: float, on_end: OnEnd, /) -> bool:
         """Send a write over the open HTTP/2 connection with a recently read credential."""
         shown, body = self._credential_nowait(), request.body or b""
-        if self._http2 is None or shown is None or len(body) > LONGEST_REQUEST_BODY:
+        if self._http2 is None or shown is None or len(body) > MAX_REQUEST_BODY_BYTES:
             return False
         try:
             block = self._block(request, shown)
@@ -166,7 +166,7 @@ class HttpTransport:
             raise ConnectionFailed(str(cause), may_have_arrived=False) from cause
 
     async def _granted(self, request: Request, end: float, shown: Credential) -> Response:
-        if self._multiplexes and not request.is_read and len(request.body or b"") <= LONGEST_REQUEST_BODY:
+        if self._multiplexes and not request.is_read and len(request.body or b"") <= MAX_REQUEST_BODY_BYTES:
             try:
                 return await self._multiplexed(request, end, shown)
             except Http2NotSpoken:
@@ -332,10 +332,10 @@ async def http_transport(
 async def _refusal(stream: StreamedAnswer, body: bytes) -> ApiError:
     """Read the rest of a refused stream and return the refusal."""
     async with asyncio.timeout(REQUEST_SECONDS):
-        while len(body) < LONGEST_REFUSAL and (piece := await stream.read(REQUEST_SECONDS)):
+        while len(body) < MAX_REFUSAL_BYTES and (piece := await stream.read(REQUEST_SECONDS)):
             body += piece
     retry_after = stream.headers.get("retry-after")
-    return error_from_status(body[:LONGEST_REFUSAL], code=stream.status, retry_after=retry_after)
+    return error_from_status(body[:MAX_REFUSAL_BYTES], code=stream.status, retry_after=retry_after)
 
 
 def _seconds_left(request: Request, end: float) -> float:
@@ -349,7 +349,7 @@ def _seconds_left(request: Request, end: float) -> float:
 def _longest_body(request: Request) -> int:
     """Return the limit of the response's body in bytes."""
     is_list = request.is_read and (bool(request.query) or paths.is_collection(request.path))
-    return LONGEST_LIST if is_list else LONGEST_BODY
+    return MAX_LIST_BYTES if is_list else MAX_BODY_BYTES
 
 
 def _is_sendable(target: str) -> bool:

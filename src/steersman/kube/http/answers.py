@@ -15,11 +15,11 @@ from typing import Final
 import httptools
 import msgspec
 
-LONGEST_BODY: Final = 64 << 20
+MAX_BODY_BYTES: Final = 64 << 20
 """Bytes of a response with one object. An API server stores objects of some megabytes at most."""
-LONGEST_LIST: Final = 1 << 30
+MAX_LIST_BYTES: Final = 1 << 30
 """Maximum bytes of a list page, which has all objects if the continue token has expired."""
-_LONGEST_HEAD: Final = 128 << 10
+_MAX_HEAD_BYTES: Final = 128 << 10
 """Bytes of a head, of a trailer, and of anything else between two pieces of a body."""
 _MAX_INTERIM_ANSWERS: Final = 16
 _FIRST_INTERIM_STATUS, _FIRST_FINAL_STATUS = 100, 200
@@ -44,7 +44,7 @@ class AnswerParser:
 
     def __init__(self) -> None:
         #: Limit for the next body in bytes, set by the sender of the request.
-        self.longest_body = LONGEST_BODY
+        self.longest_body = MAX_BODY_BYTES
         #: Whether the connection can be used for another request.
         self.keeps_alive = True
         #: Headers of the current response.
@@ -72,7 +72,7 @@ class AnswerParser:
         except httptools.HttpParserError as error:
             raise ValueError(f"not an answer in HTTP/1.1: {error}") from None
         answer, self._answer = self._answer, None
-        if answer is None and self._framing_bytes > _LONGEST_HEAD:
+        if answer is None and self._framing_bytes > _MAX_HEAD_BYTES:
             raise ValueError("the head of the answer does not end")
         return answer
 
@@ -97,7 +97,7 @@ class AnswerParser:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._header_bytes += len(name) + len(value)
-        if self._header_bytes > _LONGEST_HEAD:
+        if self._header_bytes > _MAX_HEAD_BYTES:
             raise ValueError("the head of the answer does not end")
         self.headers[name.decode("latin-1").lower()] = value.decode("latin-1").strip()
 

@@ -10,7 +10,7 @@ import ssl
 from collections.abc import Sequence
 from typing import Final
 
-from steersman.kube.http.answers import LONGEST_BODY, HttpAnswer
+from steersman.kube.http.answers import MAX_BODY_BYTES, HttpAnswer
 from steersman.kube.http.connector import Connector
 from steersman.kube.http.http1 import ChannelPool
 from steersman.kube.http.read_pacing import ReadPacing
@@ -51,7 +51,7 @@ class HttpClient:
         timeout: float,
         headers: Headers = (),
         body: bytes | None = None,
-        longest_body: int = LONGEST_BODY,
+        longest_body: int = MAX_BODY_BYTES,
     ) -> HttpAnswer:
         """Send a request and return its response.
 

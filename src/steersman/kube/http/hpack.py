@@ -54,7 +54,7 @@ _SHORT_STATUSES: Final = frozenset(bytes((index, 0x80 | 2)) for index in range(8
 kube-apiserver uses the last one."""
 _STATUS_BY_START: Final[dict[bytes, int]] = {}
 """First four bytes of a short status → status."""
-_MOST_INTEGER_BYTES: Final = 4
+_MAX_INTEGER_BYTES: Final = 4
 """Maximum number of bytes after the first one of an integer, enough for any length in a block."""
 
 # fmt: off
@@ -78,7 +78,7 @@ _CODE_LENGTHS: Final = bytes((
 ))
 # fmt: on
 """Bits of the Huffman code of each byte. The code is canonical: ordered by length, then by byte."""
-_LONGEST_CODE: Final = 30
+_MAX_CODE_BITS: Final = 30
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def _read_integer(block: bytes, at: int, bits: int) -> tuple[int, int]:
     at += 1
     if number < most:
         return number, at
-    for shift in range(0, 7 * _MOST_INTEGER_BYTES, 7):
+    for shift in range(0, 7 * _MAX_INTEGER_BYTES, 7):
         if at >= len(block):
             break
         byte = block[at]
@@ -235,7 +235,7 @@ def _huffman_decoded(data: bytes) -> bytes:
             if symbol is not None:
                 decoded.append(symbol)
                 code = 1
-            elif code >> _LONGEST_CODE:
+            elif code >> _MAX_CODE_BITS:
                 raise ValueError("a code in the head of the answer stands for nothing")
     # The padding of the last byte: fewer than eight ones.
     if code.bit_length() > 8 or code + 1 != 1 << code.bit_length():

@@ -13,7 +13,7 @@ from collections import deque
 from time import monotonic
 from typing import Final, cast
 
-from steersman.kube.http.answers import LONGEST_BODY, AnswerParser, BadAnswer, HttpAnswer
+from steersman.kube.http.answers import MAX_BODY_BYTES, AnswerParser, BadAnswer, HttpAnswer
 from steersman.kube.http.connector import Connector, NotSent
 from steersman.kube.http.read_pacing import ReadPacing
 from steersman.kube.http.streams import StreamedAnswer
@@ -42,7 +42,7 @@ class Channel(asyncio.Protocol):
     def is_open(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
 
-    async def exchange(self, request: bytes, timeout: float, longest_body: int = LONGEST_BODY) -> HttpAnswer:
+    async def exchange(self, request: bytes, timeout: float, longest_body: int = MAX_BODY_BYTES) -> HttpAnswer:
         """Send a request and return its response. After an OSError (connection broken) or
         TimeoutError the connection is closed.
 
@@ -145,7 +145,7 @@ class ChannelPool:
         self._streams: set[StreamedAnswer] = set()
 
     async def exchange(
-        self, request: bytes, timeout: float, connect_timeout: float, longest_body: int = LONGEST_BODY
+        self, request: bytes, timeout: float, connect_timeout: float, longest_body: int = MAX_BODY_BYTES
     ) -> HttpAnswer:
         """Send a request on a free connection. After errors but `NotSent` it may have arrived."""
         # Not the loop's clock, which stops while busy: never write after the deadline.

@@ -31,20 +31,20 @@ from steersman.kube.http.read_pacing import ReadPacing
 ALPN: Final = ["h2", "http/1.1"]
 MAX_STREAMS: Final = 64
 """Limit of concurrent requests; the server may set a lower one."""
-LONGEST_REQUEST_BODY: Final = 16384
+MAX_REQUEST_BODY_BYTES: Final = 16384
 """Bytes of a request body: one frame of the size that every server accepts."""
-LONGEST_ANSWER: Final = 16 << 20
+MAX_ANSWER_BYTES: Final = 16 << 20
 RECEIVE_WINDOW: Final = 64 << 20
 
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _FRAME: Final = struct.Struct(">HBBBI")
 _SETTING: Final = struct.Struct(">HI")
-_LONGEST_FRAME: Final = 16384
-_LONGEST_BLOCK: Final = 64 << 10
+_MAX_FRAME_BYTES: Final = 16384
+_MAX_HEADER_BLOCK_BYTES: Final = 64 << 10
 _MAX_INTERIM_ANSWERS: Final = 16
 _FIRST_FINAL_STATUS: Final = 200
 _DEFAULT_WINDOW: Final = 65535
-_LARGEST_NUMBER: Final = (1 << 31) - 1
+_MAX_STREAM_ID: Final = (1 << 31) - 1
 _CREDIT_BYTES: Final = 1 << 20
 """Flow-control credit is returned in portions of at least this many bytes."""
 
@@ -171,7 +171,7 @@ class Http2Connection(asyncio.Protocol):
             raise NotSent(str(self._failure))
         stream = self._next_stream
         self._next_stream += 2
-        self._is_retired = self._next_stream > _LARGEST_NUMBER
+        self._is_retired = self._next_stream > _MAX_STREAM_ID
         self._exchanges[stream] = _Exchange(on_end, end, self._heard)
         self._send_request(stream, block, body, end)
         if self._timer is None or end < self._timer_end:
@@ -196,8 +196,8 @@ class Http2Connection(asyncio.Protocol):
         if not self.speaks_http2:
             self.abandon()
             return
-        settings = {_HEADER_TABLE_SIZE: 0, _ENABLE_PUSH: 0, _INITIAL_WINDOW_SIZE: LONGEST_ANSWER}
-        settings[_MAX_HEADER_LIST_SIZE] = _LONGEST_BLOCK
+        settings = {_HEADER_TABLE_SIZE: 0, _ENABLE_PUSH: 0, _INITIAL_WINDOW_SIZE: MAX_ANSWER_BYTES}
+        settings[_MAX_HEADER_LIST_SIZE] = _MAX_HEADER_BLOCK_BYTES
         self._send(_PREFACE)
         self._send(_frame(_SETTINGS, 0, 0, b"".join(_SETTING.pack(*setting) for setting in settings.items())))
         self._send(_frame(_WINDOW_UPDATE, 0, 0, _number(RECEIVE_WINDOW - _DEFAULT_WINDOW)))
@@ -213,11 +213,11 @@ class Http2Connection(asyncio.Protocol):
                 high, low, kind, flags, stream = _FRAME.unpack_from(data, at)
                 start = at + _FRAME.size
                 after = start + (high << 8 | low)
-                if after - start > _LONGEST_FRAME:
+                if after - start > _MAX_FRAME_BYTES:
                     raise ValueError("a frame is longer than allowed")
                 if after > end:
                     break
-                self._take(kind, flags, stream & _LARGEST_NUMBER, data[start:after])
+                self._take(kind, flags, stream & _MAX_STREAM_ID, data[start:after])
                 at = after
         except ValueError as wrong:
             self._break(BadAnswer(str(wrong)))
@@ -283,8 +283,8 @@ class Http2Connection(asyncio.Protocol):
         exchange.parts.append(_without_padding(payload) if flags & _PADDED else payload)
         if flags & _END_STREAM:
             self._finish(stream, exchange)
-        elif exchange.received >= LONGEST_ANSWER:
-            self._give_up(stream, BadAnswer(f"the answer has more than {LONGEST_ANSWER} bytes"))
+        elif exchange.received >= MAX_ANSWER_BYTES:
+            self._give_up(stream, BadAnswer(f"the answer has more than {MAX_ANSWER_BYTES} bytes"))
 
     def _take_continuation(self, flags: int, stream: int, payload: bytes) -> None:
         if self._open_block is None or self._open_block[0] != stream:
@@ -294,7 +294,7 @@ class Http2Connection(asyncio.Protocol):
         self._take_block(flags, stream, ends_answer, bytes(begun) + payload)
 
     def _take_block(self, flags: int, stream: int, ends_answer: bool, block: bytes) -> None:
-        if len(block) > _LONGEST_BLOCK:
+        if len(block) > _MAX_HEADER_BLOCK_BYTES:
             raise ValueError("the head of the answer does not end")
         if not flags & _END_HEADERS:
             self._open_block = (stream, ends_answer, bytearray(block))
@@ -327,7 +327,7 @@ class Http2Connection(asyncio.Protocol):
             if name == _MAX_CONCURRENT_STREAMS:
                 self._most_streams = min(value, MAX_STREAMS)
             elif name == _INITIAL_WINDOW_SIZE:
-                if value > _LARGEST_NUMBER:
+                if value > _MAX_STREAM_ID:
                     raise ValueError("a window is larger than allowed")
                 self._stream_window = value
         self._answer(_frame(_SETTINGS, _ACK, 0, b""))
@@ -344,7 +344,7 @@ class Http2Connection(asyncio.Protocol):
         room = _read_number(payload)
         if stream:
             return
-        if not room or self._send_window + room > _LARGEST_NUMBER:
+        if not room or self._send_window + room > _MAX_STREAM_ID:
             raise ValueError("a window that cannot be")
         self._send_window += room
         self._on_room()
@@ -518,7 +518,7 @@ def _number(value: int) -> bytes:
 def _read_number(payload: bytes) -> int:
     if len(payload) != 4:
         raise ValueError("a frame that cannot be read")
-    return int.from_bytes(payload, "big") & _LARGEST_NUMBER
+    return int.from_bytes(payload, "big") & _MAX_STREAM_ID
 
 
 def _without_padding(payload: bytes) -> bytes:

@@ -19,8 +19,8 @@ from typing import Final
 
 MANY: Final = 32
 """Pending requests on a connection from which on reads are paced. Less than the concurrent bindings
-(`binding.cycle.BINDINGS_AT_ONCE`), more than a small burst of pods."""
-LONGEST_SECONDS: Final = 0.02
+(`binding.cycle.MAX_CONCURRENT_BINDINGS`), more than a small burst of pods."""
+MAX_PAUSE_SECONDS: Final = 0.02
 PART: Final = 2
 """A pause lasts until about one in `PART` pending responses has arrived."""
 
@@ -44,7 +44,7 @@ class ReadPacing:
         now = monotonic()
         seconds = (now - self._read_at) * under_way / (PART * max(count, 1))
         self._read_at = now
-        self._timer = asyncio.get_running_loop().call_later(min(seconds, LONGEST_SECONDS), self._end)
+        self._timer = asyncio.get_running_loop().call_later(min(seconds, MAX_PAUSE_SECONDS), self._end)
 
     def pause(self, go_on: Callable[[], None]) -> bool:
         """Return whether the caller must pause until `go_on`, which is called only then."""

@@ -47,9 +47,9 @@ from steersman.scheduler.runtime import (
 )
 
 #: Attempts after which the skipping plugins of a template are determined again.
-LOOK_AGAIN: Final = 1024
-MOST_TEMPLATES: Final = 1024
-_NOBODY: Final[frozenset[str]] = frozenset()
+RECHECK_ATTEMPTS: Final = 1024
+MAX_TEMPLATES: Final = 1024
+_NO_PLUGINS: Final[frozenset[str]] = frozenset()
 SUCCESS: Final = Code.SUCCESS.label
 FAILED: Final = Code.ERROR.label
 #: Value of the label `hint` for a hint that raised.
@@ -94,7 +94,7 @@ class TemplateAttempts:
 
     @property
     def key(self) -> tuple[str, frozenset[str], frozenset[str]]:
-        return self.profile, self.skipped, self.score_skipped or _NOBODY
+        return self.profile, self.skipped, self.score_skipped or _NO_PLUGINS
 
 
 class Evaluations:
@@ -107,12 +107,12 @@ class Evaluations:
 
     def count(self, pod: PodInfo, evaluation: Evaluation) -> None:
         tally = self._by_shape.get(pod.shape.token)
-        if tally is None or tally.attempts >= LOOK_AGAIN:
+        if tally is None or tally.attempts >= RECHECK_ATTEMPTS:
             tally = self._look(pod, evaluation)
         tally.count(evaluation)
 
     def _look(self, pod: PodInfo, evaluation: Evaluation) -> TemplateAttempts:
-        if len(self._by_shape) >= MOST_TEMPLATES:
+        if len(self._by_shape) >= MAX_TEMPLATES:
             self._merge(self._by_shape.values())
             self._by_shape.clear()
         known = self._by_shape.get(pod.shape.token)
@@ -138,7 +138,7 @@ class Evaluations:
 
 
 def _asked(profile: Profile, tally: TemplateAttempts, nodes: int) -> Iterator[tuple[str, str, int]]:
-    skipped, score_skipped = tally.skipped, tally.score_skipped or _NOBODY
+    skipped, score_skipped = tally.skipped, tally.score_skipped or _NO_PLUGINS
     yield from ((call.name, "PreFilter", tally.attempts) for call in profile.pre_filter if call.name not in skipped)
     yield from ((call.name, "Filter", nodes * tally.attempts) for call in profile.filter if call.name not in skipped)
     if tally.scored:
@@ -151,7 +151,7 @@ def _without_scores(evaluation: Evaluation) -> frozenset[str]:
     try:
         return evaluation.score_skipped()
     except CycleAborted:
-        return _NOBODY
+        return _NO_PLUGINS
 
 
 # -- how long ----------------------------------------------------------------------------------------------------------

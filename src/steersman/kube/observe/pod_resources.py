@@ -25,7 +25,7 @@ LIMIT: Final = "kube_pod_resource_limit"
 LIMIT_TEXT: Final = "[STABLE] What a pod may use at most, by resource."
 _BYTES: Final = frozenset({"memory", "storage", "ephemeral-storage"})
 _SPECIAL: Final = re.compile(r'[\\\n"]')
-_MOST_KNOWN: Final = 4096
+_MAX_CACHED: Final = 4096
 _ESCAPES: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 _replace = msgspec.structs.replace
 
@@ -97,7 +97,7 @@ class SeriesEndings:
         """Use the two functions; pods with equal keys must have equal amounts."""
         self._amounts_of = amounts_of
         self._key_of = key_of
-        self._known: LruCache[Hashable, Sequence[tuple[str, str]]] = LruCache(_MOST_KNOWN)
+        self._known: LruCache[Hashable, Sequence[tuple[str, str]]] = LruCache(_MAX_CACHED)
 
     def of(self, pod: api.Pod) -> Sequence[tuple[str, str]]:
         key = self._key_of(pod)

@@ -24,10 +24,10 @@ logger = logging.getLogger(__name__)
 DEFAULT_OPEN_PATHS: Final = ("/healthz", "/readyz", "/livez")
 #: Members are authorized without a review.
 PRIVILEGED_GROUPS: Final = frozenset({"system:masters"})
-LONGEST_TOKEN: Final = 16 * 1024
+MAX_TOKEN_LENGTH: Final = 16 * 1024
 """Maximum length of a token; longer ones are rejected without a review."""
 RETRY_SECONDS: Final = 1
-_MOST_KEPT: Final = 4096
+_MAX_CACHED: Final = 4096
 T = TypeVar("T")
 
 
@@ -135,7 +135,7 @@ class AccessControl:
         if known is not None:
             return await self._authorise(known, method.lower(), path)
         token = bearer_token(authorization)
-        if not token or len(token) > LONGEST_TOKEN:
+        if not token or len(token) > MAX_TOKEN_LENGTH:
             return Unauthenticated()
         try:
             user = await self._user(token, peer)
@@ -245,7 +245,7 @@ class KeptVerdicts(msgspec.Struct, Generic[T]):
         return len(self._answers)
 
     def keep(self, key: Hashable, answer: T, seconds: float) -> None:
-        if len(self._answers) >= _MOST_KEPT:
+        if len(self._answers) >= _MAX_CACHED:
             self._forget()
         self._answers[key] = self.clock.monotonic() + seconds, answer
 
@@ -253,7 +253,7 @@ class KeptVerdicts(msgspec.Struct, Generic[T]):
         """Drop the expired answers; if few have expired, drop the older half."""
         now = self.clock.monotonic()
         left = {key: answer for key, answer in self._answers.items() if now < answer[0]}
-        self._answers = left if len(left) < _MOST_KEPT else dict(list(left.items())[_MOST_KEPT // 2 :])
+        self._answers = left if len(left) < _MAX_CACHED else dict(list(left.items())[_MAX_CACHED // 2 :])
 
 
 def bearer_token(authorization: str) -> str:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 Extension = TypeVar("Extension", bound="x509.ExtensionType")
 
-MOST_OTHERS: Final = 8
+MAX_OTHER_CERTIFICATES: Final = 8
 """Maximum number of other certificates of a client that are used; chains are shorter."""
-LEAST_RSA_BITS: Final = 2048
+MIN_RSA_BITS: Final = 2048
 HASHES: Final = frozenset({"sha256", "sha384", "sha512"})
 CURVES: Final = frozenset({"secp224r1", "secp256r1", "secp384r1", "secp521r1"})
 """Curves that Go supports."""
@@ -51,7 +51,7 @@ class TrustedAuthorities:
         store.set_time(now)
         for authority in self._authorities:
             store.add_cert(authority)
-        untrusted = [crypto.X509.from_cryptography(other) for other in others[:MOST_OTHERS]]
+        untrusted = [crypto.X509.from_cryptography(other) for other in others[:MAX_OTHER_CERTIFICATES]]
         verification = crypto.X509StoreContext(store, crypto.X509.from_cryptography(certificate), untrusted)
         try:
             chain = [one.to_cryptography() for one in verification.get_verified_chain()]
@@ -98,7 +98,7 @@ def _check_strength(chain: Sequence[x509.Certificate]) -> None:
 
     for certificate in chain:
         key = certificate.public_key()
-        if isinstance(key, rsa.RSAPublicKey) and key.key_size < LEAST_RSA_BITS:
+        if isinstance(key, rsa.RSAPublicKey) and key.key_size < MIN_RSA_BITS:
             raise CertificateRejected(f"its chain has an RSA key of {key.key_size} bits")
         if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name not in CURVES:
             raise CertificateRejected(f"its chain has a key on the curve {key.curve.name}")

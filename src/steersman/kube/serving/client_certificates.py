@@ -19,7 +19,12 @@ import msgspec
 
 from steersman.base import LruCache
 from steersman.kube.serving.access import User
-from steersman.kube.serving.certificate_chains import MOST_OTHERS, CertificateRejected, TrustedAuthorities, bundle_of
+from steersman.kube.serving.certificate_chains import (
+    MAX_OTHER_CERTIFICATES,
+    CertificateRejected,
+    TrustedAuthorities,
+    bundle_of,
+)
 from steersman.kube.serving.http import HeaderFields
 
 if TYPE_CHECKING:
@@ -29,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 AUTHENTICATED: Final = "system:authenticated"
 CREDENTIAL: Final = "authentication.kubernetes.io/credential-id"
-_MOST_KNOWN: Final = 256
+_MAX_CACHED: Final = 256
 
 
 class ProxyHeaders(msgspec.Struct, frozen=True):
@@ -80,7 +85,7 @@ class CertificateUsers:
         self._proxies = TrustedAuthorities(proxies) if proxies else None
         self.authorities = authorities
         #: Verified certificates by the digest of the chain.
-        self._known: LruCache[bytes, _Vouched] = LruCache(_MOST_KNOWN)
+        self._known: LruCache[bytes, _Vouched] = LruCache(_MAX_CACHED)
 
     def identify(self, certificates: Sequence[bytes], headers: HeaderFields) -> User | None:
         """Return the user of the certificates (DER, the client's own first), or None."""
@@ -103,7 +108,7 @@ class CertificateUsers:
             found = self._verify(certificates, now)
         except Exception as fault:  # the libraries raise various errors for invalid input
             logger.debug("a client certificate cannot be judged: %r", fault)
-            return _NOBODY
+            return _NO_USER
         if found.of_user or found.of_proxy:
             self._known.put(key, found)
         return found
@@ -112,12 +117,12 @@ class CertificateUsers:
         from cryptography import x509
 
         try:
-            own, *others = (x509.load_der_x509_certificate(one) for one in certificates[: 1 + MOST_OTHERS])
+            own, *others = (x509.load_der_x509_certificate(one) for one in certificates[: 1 + MAX_OTHER_CERTIFICATES])
             name = "".join(_subject(own, x509.NameOID.COMMON_NAME)[-1:])  # of several, Go uses the last
             groups = _subject(own, x509.NameOID.ORGANIZATION_NAME)
         except ValueError as fault:
             logger.debug("a client certificate cannot be read: %s", fault)
-            return _NOBODY
+            return _NO_USER
         digest = hashlib.sha256(certificates[0]).hexdigest()
         user = User(name, "", (*groups, AUTHENTICATED), ((CREDENTIAL, (f"X509SHA256={digest}",)),))
         of_user, of_proxy = (_end(by, own, others, now) for by in (self._users, self._proxies))
@@ -135,7 +140,7 @@ class _Vouched(msgspec.Struct, frozen=True):
     until: float
 
 
-_NOBODY: Final = _Vouched("", User(""), False, False, 0.0)
+_NO_USER: Final = _Vouched("", User(""), False, False, 0.0)
 
 
 def _end(

@@ -19,7 +19,7 @@ from steersman.kube.serving.http import NOT_FOUND, Answer, Request, Route, json_
 logger = logging.getLogger(__name__)
 
 _RECENT: Final = 100
-_LONGEST_LIST: Final = 10_000
+_MAX_LISTED: Final = 10_000
 _LIMIT: Final = re.compile("[0-9]{1,9}")
 BAD_LIMIT: Final = "limit must be a number from 1 to {}\n"
 
@@ -81,8 +81,8 @@ class Handlers:
     async def recent_decisions(self, request: Request) -> Answer:
         """Answer with the latest decisions, at most `?limit=`, latest first."""
         given = request.value("limit", str(_RECENT))
-        if not _LIMIT.fullmatch(given) or not 1 <= int(given) <= _LONGEST_LIST:
-            return text_answer(BAD_LIMIT.format(_LONGEST_LIST), 400)
+        if not _LIMIT.fullmatch(given) or not 1 <= int(given) <= _MAX_LISTED:
+            return text_answer(BAD_LIMIT.format(_MAX_LISTED), 400)
         recent = await self._endpoints.decisions.recent(int(given))
         return json_answer({"decisions": [record.to_dict() for record in recent]})
 

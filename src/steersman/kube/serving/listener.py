@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_PORT: Final = 10259
 BACKLOG: Final = 512
 PAUSE_SECONDS: Final = 0.1
-FAREWELL_SECONDS: Final = 5.0
+TLS_CLOSE_SECONDS: Final = 5.0
 """Timeout of the closing handshake of TLS."""
 _NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -91,7 +91,7 @@ class Listener:
     async def _shake_hands(self, channel: socket.socket, guarded: GuardedConnection) -> None:
         """Run the TLS handshake; failures of clients are ignored."""
         loop, tls = asyncio.get_running_loop(), self._listen.tls
-        limit, farewell = (None, None) if tls is None else (self._table.limits.handshake, FAREWELL_SECONDS)
+        limit, farewell = (None, None) if tls is None else (self._table.limits.handshake, TLS_CLOSE_SECONDS)
         try:
             await loop.connect_accepted_socket(
                 lambda: guarded, channel, ssl=tls, ssl_handshake_timeout=limit, ssl_shutdown_timeout=farewell

@@ -15,7 +15,7 @@ import msgspec
 
 from steersman.base import Clock
 
-MOST_CLIENTS: Final = 1024
+MAX_CLIENTS: Final = 1024
 
 
 class ReviewRates(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ class ReviewBudget:
             rates = self._rates
             found = Bucket(rates.client_per_second, rates.client_burst, self._clock.monotonic())
             self._clients[client] = found
-            if len(self._clients) > MOST_CLIENTS:
+            if len(self._clients) > MAX_CLIENTS:
                 self._clients.popitem(last=False)
         self._clients.move_to_end(client)
         return found

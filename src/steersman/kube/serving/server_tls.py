@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS: Final = 10.0
+CHECK_SECONDS: Final = 10.0
 #: Modification time, size and inode of a file.
 Stamp = tuple[int, int, int]
 VERSIONS: Final = {
@@ -120,7 +120,7 @@ class ServerTls:
     async def keep_fresh(self, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
         """Check the files periodically until cancelled."""
         while True:
-            await sleep(LOOK_SECONDS)
+            await sleep(CHECK_SECONDS)
             self.reload()
 
     def _new_context(self) -> SSL.Context:

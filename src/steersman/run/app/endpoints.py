@@ -68,7 +68,7 @@ NOT_RENEWED: Final = "failed election to renew leadership on lease {}"
 NOT_SYNCED: Final = "{} informers not started yet: [{}]"
 AUTHORITIES_PATH: Final = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 AUTHORITIES_MAP: Final = "ConfigMap kube-system/extension-apiserver-authentication"
-LOOK_UP_SECONDS: Final = 60.0
+RELOAD_SECONDS: Final = 60.0
 """Interval at which authorities are reloaded."""
 NOT_LOOKED_UP: Final = "whom to believe client certificates cannot be looked up in the cluster: %s"
 
@@ -184,7 +184,7 @@ class Authorities:
                 if str(failure) != said:
                     said = str(failure)
                     logger.warning(NOT_LOOKED_UP, said)
-            await timing.sleep(LOOK_UP_SECONDS)
+            await timing.sleep(RELOAD_SECONDS)
 
     def _apply(self, authorities: ClientAuthorities) -> None:
         if authorities == self._users.authorities:

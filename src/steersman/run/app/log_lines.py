@@ -47,7 +47,7 @@ from steersman.scheduler.runtime import Profile
 from steersman.scheduler.state import NodeTable
 
 ATTEMPT: Final = "Attempting to schedule pod"
-LOOKED_AT: Final = "Looked at nodes for pod"
+EVALUATED: Final = "Looked at nodes for pod"
 BEST: Final = "Scored nodes for pod"
 PLUGIN_SCORE: Final = "Plugin scored node for pod"
 FINAL_SCORE: Final = "Calculated node's final score for pod"
@@ -77,14 +77,14 @@ def log_decisions(
     lines = DecisionLines(log, nodes, failure_log)
     _log_preemptions(scheduler.profiles.values(), lines)
     scheduler.observe(lines)
-    if isinstance(log.v(_LEAST_VERBOSITY), Log):
+    if isinstance(log.v(_MIN_VERBOSITY), Log):
         scheduler.observe(AttemptLines(log, nodes))
         queue_metrics.on_entered = QueueLines(log).entered
 
 
 def with_event_lines(sink: EventSink, scheduler: Scheduler, log: Log | Silence) -> EventSink:
     """Return the sink, which also logs events if the verbosity allows."""
-    wants_lines = isinstance(log.v(_LEAST_VERBOSITY), Log)
+    wants_lines = isinstance(log.v(_MIN_VERBOSITY), Log)
     return EventLines(sink, HandledEvents(scheduler), log) if wants_lines else sink
 
 
@@ -158,7 +158,7 @@ class AttemptLines(AttemptObserver):
     def _show_filters(self, log: Log, pod: PodInfo, evaluation: Evaluation) -> None:
         rejected = reason_histogram(evaluation.statuses(), self._nodes.node_count)
         fitting = evaluation.feasible_count
-        log.info(LOOKED_AT, pod=_ref(pod), feasibleNodes=fitting, rejected=", ".join(rejected))
+        log.info(EVALUATED, pod=_ref(pod), feasibleNodes=fitting, rejected=", ".join(rejected))
 
     def _show_scores(self, log: Log, pod: PodInfo, table: ScoreTable) -> None:
         shown = " ".join(f"{node}={total}" for node, total in table.top("", _BEST_NODES))
@@ -196,7 +196,7 @@ GATED: Final = "Pod moved to an internal scheduling queue, because the pod is ga
 _QUEUES: Final = {"active": "Active", "backoff": "Backoff", "unschedulable": "Unschedulable"}
 
 #: Minimum verbosity at which every attempt and event is logged.
-_LEAST_VERBOSITY: Final = 3
+_MIN_VERBOSITY: Final = 3
 
 
 def _texts_of(events: PodEvents) -> dict[ClusterEvent, tuple[int, str]]:

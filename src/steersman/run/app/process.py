@@ -39,7 +39,7 @@ ENDING: Final = (signal.SIGTERM, signal.SIGINT)
 PAUSE_SECONDS: Final = 5.0
 """Pause before failed background work is restarted."""
 BEAT_SECONDS: Final = 0.25
-LOOK_SECONDS: Final = 1.0
+CHECK_SECONDS: Final = 1.0
 STANDSTILL_SECONDS: Final = 60.0
 STANDS_STILL: Final = "the scheduling loop has stood still for {:.0f} seconds"
 CHECK_NAME: Final = "scheduling-loop"
@@ -170,11 +170,11 @@ class Watchdog:
         """Check the heartbeat until cancelled."""
         while True:
             self.look()
-            await self._timing.sleep(LOOK_SECONDS)
+            await self._timing.sleep(CHECK_SECONDS)
 
     def look(self) -> None:
         now, beats = self._timing.clock.monotonic(), self._heartbeat.beats
-        passed = min(now - self._looked, 2 * LOOK_SECONDS)
+        passed = min(now - self._looked, 2 * CHECK_SECONDS)
         self.standstill = 0.0 if beats != self._beats else self.standstill + passed
         self._looked, self._beats = now, beats
         if self.reason and not self._gave_up:

@@ -47,7 +47,7 @@ from steersman.scheduler.host import keep_freed_memory
 
 logger = logging.getLogger(__name__)
 
-HURRIED: Final = 1
+EXIT_SECOND_SIGNAL: Final = 1
 STARTING: Final = "Starting Steersman"
 DEFAULTS: Final = "defaults"
 
@@ -79,7 +79,7 @@ async def until_signalled(options: RunOptions, log: Log | Silence = SILENCE) -> 
     except asyncio.CancelledError:
         if not hurry.is_set():
             raise
-        return HURRIED
+        return EXIT_SECOND_SIGNAL
 
 
 async def run(

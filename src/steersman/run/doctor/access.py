@@ -26,7 +26,7 @@ LEASE_ADVICE: Final = (
     'deploy/manifests/rbac.yaml grants the lease "{shipped}" only: write "{name}" into resourceNames of its Role'
     ' (the chart does, for config.leaderElection.resourceName), or use the lease "{shipped}"'
 )
-AT_ONCE: Final = 8
+MAX_CONCURRENT_REVIEWS: Final = 8
 _API: Final = "/apis/authorization.k8s.io/v1"
 _ACCOUNT: Final = "system:serviceaccount:"
 
@@ -60,7 +60,7 @@ def _lease_advice(right: Right) -> str:
 
 
 async def _refused(target: DoctorTarget, rights: Sequence[Right]) -> list[Right]:
-    turns = asyncio.Semaphore(AT_ONCE)
+    turns = asyncio.Semaphore(MAX_CONCURRENT_REVIEWS)
     async with asyncio.TaskGroup() as group:
         asked = [group.create_task(_is_granted(target, right, turns)) for right in rights]
     return [right for right, task in zip(rights, asked, strict=True) if not task.result()]

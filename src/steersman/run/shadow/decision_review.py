@@ -22,12 +22,12 @@ from steersman.run.shadow.node_search import (
     feasible_nodes_to_find,
 )
 from steersman.run.shadow.placement import PlacementScores
-from steersman.run.shadow.search_odds import LEAST_CHANCE, SearchOdds, chance_of_missing
+from steersman.run.shadow.search_odds import MIN_CHANCE, SearchOdds, chance_of_missing
 from steersman.scheduler.engine import ColumnarEvaluation
 from steersman.scheduler.preemption import PreemptionReport
 
 #: Minimum number of candidates of a preemption (DefaultPreemptionArgs).
-_FEWEST_CANDIDATES: Final = 100
+_MIN_CANDIDATES: Final = 100
 
 
 class DecisionFinding(msgspec.Struct, frozen=True):
@@ -93,7 +93,7 @@ class DecisionReview:
     def _by_odds(self, pod: api.Pod, placement: PlacementScores) -> DecisionFinding | None:
         """Return the finding for an unknown search order: better nodes may be missed by chance."""
         chance = self._chance_of_missing(pod, placement)
-        if chance < LEAST_CHANCE or self.odds.are_off:
+        if chance < MIN_CHANCE or self.odds.are_off:
             return None
         better = len(placement.better_rows)
         evidence = (
@@ -120,7 +120,7 @@ class DecisionReview:
         scores = placement.difference()
         found = _placed(ComparisonClass.DISAGREEMENT, _difference_sentence(placement, scores), placement)
         is_sampled = placement.total is not None and self._is_sampled(pod, placement.evaluation)
-        if is_sampled and self._chance_of_missing(pod, placement) >= LEAST_CHANCE:
+        if is_sampled and self._chance_of_missing(pod, placement) >= MIN_CHANCE:
             known = (
                 str(self.odds) if self.odds.are_off else "no search that is possible after the decisions before it does"
             )
@@ -267,7 +267,7 @@ def _nomination(nominated: str, report: PreemptionReport | None) -> DecisionFind
         evidence = choice.rule if same else f"one of {len(ties)} equally good nodes to make room on"
         return DecisionFinding(ComparisonClass.SAME if same else ComparisonClass.TIE, evidence, nominated, len(ties))
     candidates = [candidate.node for candidate in report.candidates]
-    if nominated in candidates and len(candidates) > _FEWEST_CANDIDATES:
+    if nominated in candidates and len(candidates) > _MIN_CANDIDATES:
         evidence = (
             f"room can be made on {len(candidates)} nodes, of which kube-scheduler looks at a part from a random one on; "
             f"{nominated} is one of them"

@@ -17,7 +17,7 @@ from steersman.run.shadow.comparison import DecisionComparison
 from steersman.run.shadow.follower import DecisionMoment
 from steersman.run.shadow.summary import comparison_line
 
-MOST_DIRECTORIES: Final = 20
+MAX_DIRECTORIES: Final = 20
 COMMAND: Final = "steersman simulate -f cluster.json -f pod.json --config config.yaml --no-controllers --explain {}"
 _README: Final = """\
 {line}
@@ -33,7 +33,7 @@ says what every node and every plugin think of it here. comparison.json has the 
 class DifferenceWriter:
     """Writes the first disagreements, each into its own directory."""
 
-    def __init__(self, directory: Path, configuration: SchedulerConfiguration, most: int = MOST_DIRECTORIES) -> None:
+    def __init__(self, directory: Path, configuration: SchedulerConfiguration, most: int = MAX_DIRECTORIES) -> None:
         """Create the directory. Raise `InputError` if it cannot be written."""
         self._directory = directory
         self._configuration = dump_public_yaml(configuration)

@@ -32,7 +32,7 @@ from steersman.run.shadow.held_changes import (
     shows_failure,
 )
 from steersman.run.shadow.placement import PlacementScores
-from steersman.run.shadow.timing import LONGEST_SECONDS, MOST_REMEMBERED, counts, shifted
+from steersman.run.shadow.timing import MAX_REMEMBERED, MAX_SECONDS, counts, shifted
 
 _replace = msgspec.structs.replace
 
@@ -40,10 +40,10 @@ _replace = msgspec.structs.replace
 GAP_SECONDS: Final = 2.0
 DECIDED_BEFORE: Final = "decided before it and bound after it: {}"
 DECIDED_AFTER: Final = "decided after it and bound before it: {}"
-_MOST_NAMED: Final = 8
-_MOST_ARRIVALS: Final = 512
+_MAX_NAMED: Final = 8
+_MAX_ARRIVALS: Final = 512
 #: Maximum number of nodes in question for which past events are examined.
-_MOST_NODES: Final = 16
+_MAX_NODES: Final = 16
 
 
 class Decided(msgspec.Struct, eq=False):
@@ -98,8 +98,8 @@ class ShadowFollower:
         self._decisions = 0
         self._arrivals = 0
         #: Numbers and names of the latest bindings that arrived.
-        self._arrived: deque[tuple[int, str]] = deque(maxlen=_MOST_ARRIVALS)
-        self._recent: deque[WatchChange] = deque(maxlen=MOST_REMEMBERED)
+        self._arrived: deque[tuple[int, str]] = deque(maxlen=_MAX_ARRIVALS)
+        self._recent: deque[WatchChange] = deque(maxlen=MAX_REMEMBERED)
         self._gap_ends = -1.0
 
     # -- the watch ---------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ class ShadowFollower:
         placement = self.model.placement(pod, node)
         found = self._by_chance(pod, placement)
         if found is None:
-            nodes = {node, *placement.names_of_better(_MOST_NODES)}
+            nodes = {node, *placement.names_of_better(_MAX_NODES)}
             found = self._by_timing(change, nodes, lambda: self._on_shifted_cluster(pod, node))
             placement = self.model.placement(pod, node)
         if found is None:
@@ -223,7 +223,7 @@ class ShadowFollower:
     def _by_timing(
         self, change: WatchChange, nodes: Collection[str], look: Callable[[], DecisionFinding | None]
     ) -> DecisionFinding | None:
-        uid, oldest = change.object.metadata.uid, change.moment - LONGEST_SECONDS
+        uid, oldest = change.object.metadata.uid, change.moment - MAX_SECONDS
         recent = [other for other in self._recent if other.moment >= oldest and self._may_shift(other, uid)]
         upcoming = (other for other in self.held if counts(other) and self._may_shift(other, uid))
         found = shifted(self.model, recent, upcoming, nodes, look)
@@ -297,7 +297,7 @@ class ShadowFollower:
         try:
             found = look()
             if found is None or found.comparison_class is ComparisonClass.DISAGREEMENT:
-                fitting = self.model.placement(pod, "").names_of_better(_MOST_NODES)
+                fitting = self.model.placement(pod, "").names_of_better(_MAX_NODES)
                 nodes = {nominated, *fitting} - {""}
                 found = self._by_timing(change, nodes, lambda: _unless_disagreement(look())) or found
             if found is None:
@@ -362,5 +362,5 @@ def _node_of(change: WatchChange) -> str:
 
 
 def _names(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return ", ".join(names[:_MAX_NAMED]) + more

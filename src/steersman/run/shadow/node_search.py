@@ -32,11 +32,11 @@ Positions = NDArray[np.intp]
 
 #: kube-scheduler's default, and the minimum of its adaptive percentage.
 PARALLELISM: Final = 16
-_LEAST_PERCENTAGE: Final = 5
+_MIN_PERCENTAGE: Final = 5
 #: Number of chunks at the end that may be evaluated in part: workers that run at once.
 _LAST_CHUNKS: Final = 2
 #: Maximum number of consecutive searches for pods whose decision was not visible.
-_MOST_UNSEEN: Final = 3
+_MAX_UNSEEN: Final = 3
 #: Maximum error of a start index, in chunks, after searches with many unfit nodes.
 _DRIFT_CHUNKS: Final = 4
 #: With this many delayed chunks, or without a start index left, a search that misses all better
@@ -45,7 +45,7 @@ _MANY_DELAYED, _LIKELY = 3, 1e-3
 #: A search finds one of this many best nodes, except in chunks of late workers (a share).
 _MANY_BEST, _LATE_SHARE = 64, 0.1
 #: Maximum number of start indexes tried with relative scores (two evaluations each).
-_MOST_EVALUATED: Final = 64
+_MAX_EVALUATED: Final = 64
 #: Maximum share of possible indexes that counts as a prediction.
 _PREDICTED_SHARE: Final = 0.25
 
@@ -54,7 +54,7 @@ def feasible_nodes_to_find(percentage: int | None, nodes: int) -> int:
     """Return the number of feasible nodes to find; upstream's `numFeasibleNodesToFind`."""
     if nodes < MIN_FEASIBLE_NODES:
         return nodes
-    share = percentage or max(50 - nodes // 125, _LEAST_PERCENTAGE)
+    share = percentage or max(50 - nodes // 125, _MIN_PERCENTAGE)
     return max(nodes * share // 100, MIN_FEASIBLE_NODES)
 
 
@@ -272,7 +272,7 @@ class SearchTracker:
             return
         yield SearchAttempt(SearchCourse.LATE_WORKER, starts, 1)
         later = starts
-        for _ in range(_MOST_UNSEEN):
+        for _ in range(_MAX_UNSEEN):
             # Unknown searches are assumed to be like this one.
             later = windows.next_starts(later, windows.boundary)
             yield SearchAttempt(SearchCourse.UNSEEN, later)
@@ -303,8 +303,8 @@ def _explaining(windows: SearchWindows, starts: BoolColumn, placement: Placement
     candidates = starts.nonzero()[0]
     if placement.is_best or not len(candidates):
         return int(candidates[0]) if len(candidates) else None
-    if len(candidates) > _MOST_EVALUATED and placement.is_relative:
-        candidates = candidates[:: len(candidates) // _MOST_EVALUATED + 1]
+    if len(candidates) > _MAX_EVALUATED and placement.is_relative:
+        candidates = candidates[:: len(candidates) // _MAX_EVALUATED + 1]
     explains = _explains_relatively if placement.is_relative else _explains
     return next((start for start in candidates.tolist() if explains(windows, start, placement, delayed)), None)
 

@@ -14,7 +14,7 @@ from steersman.run.shadow.comparison import ComparedScores, PluginDifference
 from steersman.scheduler.engine import ColumnarEvaluation, ScoreTable
 from steersman.scheduler.state import NodeTable
 
-_MOST_GROUPED: Final = 64
+_MAX_GROUPED: Final = 64
 
 
 class PlacementScores:
@@ -90,7 +90,7 @@ class PlacementScores:
 
     def groups_of_best(self) -> int:
         """Return the number of combinations of zone and size among the first best nodes."""
-        best = self.totals.rows[self.totals.totals == self.best_total][:_MOST_GROUPED]
+        best = self.totals.rows[self.totals.totals == self.best_total][:_MAX_GROUPED]
         nodes = [self._table.info(row).node for row in best.tolist()]
         return len({(node.metadata.labels.get(ZONE_LABEL), tuple(node.status.allocatable.items())) for node in nodes})
 

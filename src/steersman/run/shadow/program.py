@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 HOLD_SECONDS: Final = 1.0
 """Delay between seeing a decision and reviewing it."""
-_LOOK_SECONDS: Final = 0.05
+_POLL_SECONDS: Final = 0.05
 _SLICE_SECONDS: Final = 0.02
 _SHOW_SECONDS: Final = 1.0
 
@@ -156,7 +156,7 @@ class Shadow:
             if self._now() - shown >= _SHOW_SECONDS:
                 shown = self._now()
                 self._screen.shown(self.summary)
-            await self._timing.sleep(_LOOK_SECONDS)
+            await self._timing.sleep(_POLL_SECONDS)
 
     async def _settle(self, until: float) -> None:
         """Process the changes that are due, yielding to other tasks in between."""

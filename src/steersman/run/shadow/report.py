@@ -14,7 +14,7 @@ from steersman.base.report import BarChart, Cell, Column, Figures, Report, Secti
 from steersman.run.shadow.comparison import ComparisonClass, DecisionComparison
 from steersman.run.shadow.summary import ShadowSummary
 
-_MOST_ROWS: Final = 2_000
+_MAX_ROWS: Final = 2_000
 
 
 def shadow_report(summary: ShadowSummary, commands: Sequence[str] = (), notes: Sequence[str] = ()) -> Report:
@@ -53,7 +53,7 @@ def _sections(summary: ShadowSummary) -> Iterator[Section]:
         yield _table("Not explained", summary.unexplained)
         yield _scores(summary.unexplained)
     if summary.explained:
-        latest = list(summary.explained)[-_MOST_ROWS:]
+        latest = list(summary.explained)[-_MAX_ROWS:]
         yield _table("Explained by sampling or timing", latest, "The latest ones.")
 
 

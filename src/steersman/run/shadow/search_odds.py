@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
-LEAST_CHANCE: Final = 1e-6
+MIN_CHANCE: Final = 1e-6
 """Minimum probability of a search that misses the better nodes."""
-_MOST_SIGMAS: Final = 5.0
-_FEWEST_DECISIONS: Final = 30
+_MAX_SIGMAS: Final = 5.0
+_MIN_DECISIONS: Final = 30
 
 
 def chance_of_missing(feasible: int, wanted: int, nodes: int) -> float:
@@ -46,7 +46,7 @@ class SearchOdds:
     def are_off(self) -> bool:
         """Whether best nodes were missed more often than chance allows."""
         surplus = self.missed - self.expected
-        return self.decisions >= _FEWEST_DECISIONS and surplus > _MOST_SIGMAS * math.sqrt(max(self._variance, 1.0))
+        return self.decisions >= _MIN_DECISIONS and surplus > _MAX_SIGMAS * math.sqrt(max(self._variance, 1.0))
 
     def __str__(self) -> str:
         missed = f"{self.missed:,} of {self.decisions:,} decisions missed the best nodes"

@@ -14,8 +14,8 @@ from steersman.base import SHADOW_VERSION, printable, wrapped
 from steersman.kube.observe import MetricSet, WithoutCreationTimes
 from steersman.run.shadow.comparison import AGREEING, EXPLAINED, ComparisonClass, DecisionComparison
 
-MOST_DISAGREEMENTS: Final = 1_000
-MOST_EXPLAINED: Final = 10_000
+MAX_DISAGREEMENTS: Final = 1_000
+MAX_EXPLAINED: Final = 10_000
 ADVICE: Final = (
     " {:,} of them rest on chance: which nodes the other scheduler looked at is not known."
     " percentageOfNodesToScore: 100, in its configuration and in --config, would settle them: every node is scored then."
@@ -32,7 +32,7 @@ class ShadowSummary:
         #: The first disagreements and unproven decisions.
         self.unexplained: list[DecisionComparison] = []
         #: The latest decisions explained by sampling or timing.
-        self.explained: deque[DecisionComparison] = deque(maxlen=MOST_EXPLAINED)
+        self.explained: deque[DecisionComparison] = deque(maxlen=MAX_EXPLAINED)
         #: Seconds since the epoch of the first and the latest decision.
         self.first: float | None = None
         self.latest: float | None = None
@@ -48,7 +48,7 @@ class ShadowSummary:
             return
         if comparison.scores is not None and comparison.scores.plugin:
             self.by_plugin[comparison.scores.plugin] += 1
-        if len(self.unexplained) < MOST_DISAGREEMENTS:
+        if len(self.unexplained) < MAX_DISAGREEMENTS:
             self.unexplained.append(comparison)
 
     @property
@@ -92,12 +92,12 @@ class ShadowSummary:
         yield "CLASS         DECISIONS"
         for one in ComparisonClass:
             yield f"{one:12}  {self.counts[one]:>9,}"
-        for comparison in self.unexplained[:_MOST_SHOWN]:
+        for comparison in self.unexplained[:_MAX_SHOWN]:
             yield ""
             yield from wrapped(printable(comparison.line()), width)
             yield from _score_lines(comparison)
-        if len(self.unexplained) > _MOST_SHOWN:
-            yield f"… and {len(self.unexplained) - _MOST_SHOWN:,} more"
+        if len(self.unexplained) > _MAX_SHOWN:
+            yield f"… and {len(self.unexplained) - _MAX_SHOWN:,} more"
         if self.by_plugin:
             yield ""
             yield "PLUGIN THAT MAKES THE DIFFERENCE  DECISIONS"
@@ -122,7 +122,7 @@ class ShadowSummary:
         }
 
 
-_MOST_SHOWN: Final = 10
+_MAX_SHOWN: Final = 10
 
 
 def _score_lines(comparison: DecisionComparison) -> Iterator[str]:

@@ -17,11 +17,11 @@ from steersman.scheduler.state import same_for_scheduling
 
 T = TypeVar("T")
 
-MOST_EVENTS: Final = 32
+MAX_EVENTS: Final = 32
 """Maximum number of events to revert, and to apply early."""
-MOST_REMEMBERED: Final = 1024
+MAX_REMEMBERED: Final = 1024
 """Number of past events about the nodes in question; conditions may be written late."""
-LONGEST_SECONDS: Final = 10.0
+MAX_SECONDS: Final = 10.0
 NOT_YET: Final = "not yet seen: {}"
 ALREADY: Final = "already seen: {}"
 
@@ -66,11 +66,11 @@ def shifted(
     ends with the latest change; older events about `nodes` are reverted too."""
     latest = list(reversed(recent))
     about_nodes = [change for change in latest if concerns(change, nodes)]
-    for back in (latest[:MOST_EVENTS], about_nodes[:MOST_EVENTS]):
+    for back in (latest[:MAX_EVENTS], about_nodes[:MAX_EVENTS]):
         found = _step_by_step(back, model.rewind, model.apply, look)
         if found is not None:
             return ShiftedFinding(found[0], tuple(NOT_YET.format(change) for change in found[1]))
-    ahead = [change for change, _ in zip(upcoming, range(MOST_EVENTS), strict=False)]
+    ahead = [change for change, _ in zip(upcoming, range(MAX_EVENTS), strict=False)]
     found = _step_by_step(ahead, model.apply, model.rewind, look)
     if found is not None:
         return ShiftedFinding(found[0], tuple(ALREADY.format(change) for change in found[1]))

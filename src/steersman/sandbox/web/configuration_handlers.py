@@ -21,7 +21,14 @@ from steersman.sandbox.web.configuration_page import configuration_page, loaded,
 from steersman.sandbox.web.host import Action, WebHost
 from steersman.sandbox.web.refusals import WebRefusal, bad_request, decoded_body, json_page
 from steersman.sandbox.web.run_comparison import compared_runs, repeat_run
-from steersman.sandbox.web.trial import FEW_DECISIONS, MAX_DECISIONS, ClusterMoment, compared, decided_again, moment_of
+from steersman.sandbox.web.trial import (
+    DEFAULT_DECISIONS,
+    MAX_DECISIONS,
+    ClusterMoment,
+    compared,
+    decided_again,
+    moment_of,
+)
 from steersman.scheduler.assembly import SchedulerOptions
 
 T = TypeVar("T")
@@ -31,13 +38,13 @@ class EditedConfiguration(WebPart, frozen=True):
     """A configuration edited by the user; the `last` decisions are repeated with it."""
 
     yaml: str
-    last: int = FEW_DECISIONS
+    last: int = DEFAULT_DECISIONS
 
 
 class ComparedConfigurations(WebPart, frozen=True):
     a: EditedConfiguration
     b: EditedConfiguration
-    last: int = FEW_DECISIONS
+    last: int = DEFAULT_DECISIONS
 
 
 class OtherRun(WebPart, frozen=True):

@@ -29,7 +29,7 @@ from steersman.simulation import Simulation
 
 CLOSE_SECONDS: Final = 0.05
 """Maximum difference between the recorded time of a decision and that of the scheduler."""
-_POLITE: Final = 10
+_NICENESS: Final = 10
 """Niceness of this process, below the scheduler's."""
 
 
@@ -52,7 +52,7 @@ class MomentAnswer(msgspec.Struct, frozen=True):
 
 
 def main(directory: str, at: float, plugins: Sequence[str]) -> None:
-    os.nice(_POLITE)
+    os.nice(_NICENESS)
     # Plugins may print; answers use the real stdout.
     sys.stdout = sys.stderr
     try:

@@ -30,7 +30,7 @@ from steersman.scheduler.cycle import Scheduled
 from steersman.scheduler.engine import Evaluation
 from steersman.scheduler.what_if import WhatIfScheduler
 
-BY_LOT: Final = "both nodes were as good as any: drawn by lot"
+RANDOM_TIE: Final = "both nodes were as good as any: drawn by lot"
 ELSEWHERE: Final = (
     "{} of these pods could not be put where the other run has them, so that nodes are less full than there"
 )
@@ -152,7 +152,7 @@ def _preference(a: str, b: str, this_run: PodView, other_run: PodView) -> Differ
     )
     plugin = max(leads, key=lambda name: leads[name][0] - leads[name][1], default="")
     if not plugin or leads[plugin][0] <= leads[plugin][1]:
-        return DifferenceReason(why=BY_LOT, scores=pairs)
+        return DifferenceReason(why=RANDOM_TIE, scores=pairs)
     here, there = leads[plugin]
     why = f"it puts {a} {_ahead(here)} in this run, and {_ahead(there)} in the other, than {b}"
     return DifferenceReason(plugin, why, pairs)

@@ -28,7 +28,7 @@ from steersman.scheduler.engine import Evaluation
 from steersman.scheduler.what_if import WhatIfScheduler
 
 MAX_DECISIONS: Final = 1000
-FEW_DECISIONS: Final = 100
+DEFAULT_DECISIONS: Final = 100
 GONE: Final = "{} of the last decisions are left out: their pods are gone, or have moved since"
 _replace = msgspec.structs.replace
 

@@ -20,7 +20,7 @@ from steersman.scheduler.assembly.nominations import NominatedPods
 from steersman.scheduler.assembly.observers import Instruments
 from steersman.scheduler.assembly.pending_pods import PendingInfos, pre_enqueue_step
 from steersman.scheduler.assembly.registry import default_registry
-from steersman.scheduler.binding.cycle import BINDINGS_AT_ONCE
+from steersman.scheduler.binding.cycle import MAX_CONCURRENT_BINDINGS
 from steersman.scheduler.cycle.schedule_one import SchedulingCycle
 from steersman.scheduler.queue import (
     PodGroupSettings,
@@ -67,7 +67,7 @@ class SchedulerOptions(msgspec.Struct, frozen=True):
     #: Metrics of the scheduler, if any.
     instruments: Instruments | None = None
     #: Maximum number of concurrent binding requests.
-    bindings_at_once: int = BINDINGS_AT_ONCE
+    bindings_at_once: int = MAX_CONCURRENT_BINDINGS
     #: Whether to use the scalar engine: slow, for comparisons.
     scalar: bool = False
 

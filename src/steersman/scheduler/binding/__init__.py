@@ -7,6 +7,6 @@ from steersman.base import lazy_exports
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
-        "cycle": "BINDINGS_AT_ONCE BindingCycle BindingParts",
+        "cycle": "MAX_CONCURRENT_BINDINGS BindingCycle BindingParts",
     },
 )

@@ -55,7 +55,7 @@ CANCELLED = "binding cycle cancelled"
 #: More concurrent requests would only wait for each other in the API server. Half of them are
 #: answered during the pause of `client.read_pacing` while the server works on the others; with 32
 #: it would run idle at times.
-BINDINGS_AT_ONCE = 48
+MAX_CONCURRENT_BINDINGS = 48
 FILLED = 'node "{}" was filled by others before the pod could be bound to it'
 
 BINDING = "binding"
@@ -80,7 +80,7 @@ class BindingParts(msgspec.Struct, frozen=True):
     #: NominatedNodeNameForExpectation).
     nominates: bool
     extenders: Sequence[Extender] = ()
-    bindings_at_once: int = BINDINGS_AT_ONCE
+    bindings_at_once: int = MAX_CONCURRENT_BINDINGS
     #: Collects internal errors; if None, they are raised to the host.
     internal_errors: InternalErrors | None = None
 

@@ -28,7 +28,7 @@ _M_MMAP_THRESHOLD = -3
 _KEEP_BYTES = 64 * 1024 * 1024
 #: Number of allocations minus deallocations that triggers a collection of the young generation; the
 #: thresholds of older generations are unchanged.
-_YOUNG_OBJECTS = 20_000
+_COLLECTION_THRESHOLD = 20_000
 _DEFAULT_THRESHOLDS = gc.get_threshold()
 
 #: Fragmented free memory is not trimmed below this size, and below this share of the heap.
@@ -84,7 +84,7 @@ def freeze_heap() -> None:
     new ones less often. Collects nothing first: there is hardly any garbage after loading, and pods
     wait."""
     gc.freeze()
-    gc.set_threshold(_YOUNG_OBJECTS, *_DEFAULT_THRESHOLDS[1:])
+    gc.set_threshold(_COLLECTION_THRESHOLD, *_DEFAULT_THRESHOLDS[1:])
 
 
 def unfreeze_heap() -> None:

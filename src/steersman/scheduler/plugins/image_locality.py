@@ -107,7 +107,7 @@ def scaled_to_score(total: int, most: int) -> int:
 # -- the vector form ---------------------------------------------------------------------------------------------------
 
 #: Far above every bound, but small enough that sums do not overflow an int64.
-_LARGEST_SIZE = float(1 << 50)
+_MAX_SIZE = float(1 << 50)
 
 
 IMAGE_SPREAD = CacheSpec(
@@ -162,7 +162,7 @@ class PresentImages(ScoreKernel):
     def _spread_scaled_sizes(self, size_by_row: Mapping[int, int]) -> IntColumn:
         sizes: NDArray[np.float64] = np.fromiter(size_by_row.values(), np.float64, len(size_by_row))
         spread = len(size_by_row) / self._view.node_count
-        return np.clip(sizes * spread, -_LARGEST_SIZE, _LARGEST_SIZE).astype(np.int64)
+        return np.clip(sizes * spread, -_MAX_SIZE, _MAX_SIZE).astype(np.int64)
 
     def row(self, row: int) -> int:
         total, rows_with_image, nodes = 0, self._view.rows_with_image, self._view.node_count

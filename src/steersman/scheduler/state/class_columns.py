@@ -13,7 +13,7 @@ from itertools import chain
 
 import numpy as np
 
-from steersman.api import FEW_REQUIREMENTS, Selector
+from steersman.api import MAX_SEPARATE_REQUIREMENTS, Selector
 from steersman.framework import BoolColumn, IntColumn, PodMatcher, WeighingMatcher, is_weighing, weighing
 from steersman.scheduler.state.label_classes import LabelClass, LabelClasses
 from steersman.scheduler.state.label_columns import LabelValues
@@ -65,7 +65,7 @@ class ClassColumns:
         requirements = selector.requirements
         if requirements is None:
             return np.zeros(len(self._classes), np.bool_)
-        if len(requirements) > FEW_REQUIREMENTS:
+        if len(requirements) > MAX_SEPARATE_REQUIREMENTS:
             return np.array([selector.matches(c.labels) for c in self._classes], np.bool_)
         selected = np.ones(len(self._classes), np.bool_)
         for requirement in requirements:

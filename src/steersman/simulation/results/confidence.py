@@ -20,7 +20,7 @@ import msgspec
 
 LEVEL: Final = 0.95
 """How often an interval holds the true mean."""
-_ALMOST_NORMAL: Final = 2000
+_MAX_TABULATED_FREEDOM: Final = 2000
 """Degrees of freedom from which on the quantile no longer changes in four digits."""
 
 
@@ -56,7 +56,7 @@ def estimate(values: Sequence[float]) -> Estimate:
 def t_quantile(freedom: int) -> float:
     """How many standard errors to both sides of the mean hold the true one so often as `LEVEL` says."""
     low, high = 0.0, 700.0
-    freedom = min(freedom, _ALMOST_NORMAL)
+    freedom = min(freedom, _MAX_TABULATED_FREEDOM)
     for _ in range(100):
         middle = (low + high) / 2
         if _share_within(middle, freedom) < LEVEL:

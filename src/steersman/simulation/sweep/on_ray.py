@@ -28,7 +28,7 @@ NO_STEERSMAN: Final = "workers of the Ray cluster cannot import {}: install the 
 _TASKS_PER_CORE: Final = 2
 """Number of tasks submitted per core: a running one and the next one."""
 _SECONDS_TO_CONNECT: Final = 10.0
-_LOOK_AGAIN_SECONDS: Final = 5.0
+_CORES_QUERY_SECONDS: Final = 5.0
 """Interval for querying the number of cores, which changes with the nodes."""
 
 
@@ -122,7 +122,7 @@ class _Submission:
         """Yield index and result of each task in the order of completion."""
         self._submit()
         while self._submitted:
-            done, _ = self._ray.wait(list(self._submitted), timeout=_LOOK_AGAIN_SECONDS)
+            done, _ = self._ray.wait(list(self._submitted), timeout=_CORES_QUERY_SECONDS)
             for reference in done:
                 position = self._submitted.pop(reference)
                 yield position, self._result(reference, position)

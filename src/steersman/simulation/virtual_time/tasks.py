@@ -16,7 +16,7 @@ from steersman.simulation.virtual_time.loop import VirtualLoop
 
 T = TypeVar("T")
 
-NEVER_COMES: Final = (
+ENDLESS_WAIT: Final = (
     "the simulation cannot end: a plugin waits for something that never comes in virtual time; it must not wait for "
     "threads or the network"
 )
@@ -54,7 +54,7 @@ class Tasks:
         self._loop.run_ready()
         if not task.done():
             task.cancel()
-            raise SimulationError(NEVER_COMES)
+            raise SimulationError(ENDLESS_WAIT)
         if not self._pending:
             self.close()
         return task.result()
@@ -76,7 +76,7 @@ class Tasks:
         moments = [moment for moment in (due, limit) if moment is not None]
         if not moments:
             if self._pending:
-                raise SimulationError(NEVER_COMES)
+                raise SimulationError(ENDLESS_WAIT)
             return
         self._clock.set(max(self._clock.monotonic(), min(moments)))
         self.run_ready()

@@ -95,7 +95,7 @@ async def every(seconds: float, act: Callable[[], object]) -> None:
 
 # -- waiting for pods --------------------------------------------------------------------------------------------------
 
-LONGEST_SECONDS: Final = 600.0
+WAIT_TIMEOUT_SECONDS: Final = 600.0
 """Timeout of an operation that waits for pods, as upstream."""
 
 
@@ -117,7 +117,7 @@ class PodBarrier:
         self.wanted = wanted
         stop = self._cluster.listen(self._on_pod)
         try:
-            async with asyncio.timeout(LONGEST_SECONDS):
+            async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
                 while self.count < wanted:
                     self._changed.clear()
                     await self._changed.wait()
@@ -144,7 +144,7 @@ class PodBarrier:
         example = "" if late is None else f"; {api.key(late)}: {_why(late.status.conditions)}"
         return WorkloadError(
             f"{self.count} of {self.wanted} pods in namespace {self._namespace} are {self._stage.lower()} after "
-            f"{LONGEST_SECONDS:g} seconds{example}"
+            f"{WAIT_TIMEOUT_SECONDS:g} seconds{example}"
         )
 
     def _is_late(self, pod: api.Pod) -> bool:

@@ -103,7 +103,7 @@ class Collection:
 # -- throughput --------------------------------------------------------------------------------------------------------
 
 INTERVAL_SECONDS: Final = 1.0
-FEWEST_INTERVALS: Final = 10
+MIN_INTERVALS: Final = 10
 _ROUNDING: Final = 1e-6
 """Share of an interval that rounding errors may amount to: its end belongs to it."""
 
@@ -128,7 +128,7 @@ def throughput(start: float, moments: Sequence[float]) -> Throughput:
     if not moments:
         return Throughput(0, 0.0, 0.0, {})
     seconds = max(moments[-1] - start, 1e-9)
-    rates = sorted(_rates(start, moments, min(INTERVAL_SECONDS, seconds / FEWEST_INTERVALS)))
+    rates = sorted(_rates(start, moments, min(INTERVAL_SECONDS, seconds / MIN_INTERVALS)))
     return Throughput(len(moments), seconds, len(moments) / seconds, {p: percentile(rates, p) for p in PERCENTILES})
 
 

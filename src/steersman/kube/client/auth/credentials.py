@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from steersman.base import InputError
-from steersman.kube.client.foreign_input import LONGEST_SECRET, read_file
+from steersman.kube.client.foreign_input import MAX_SECRET_BYTES, read_file
 
 AUTHORIZATION: Final = "Authorization"
 HOLDS_CONTROL: Final = "holds a line end or another control character, and cannot be sent in a header"
@@ -158,7 +158,7 @@ class WatchedFile:
         status = self.path.stat()
         stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
         if stamp != self._stamp:
-            self._content = read_file(self.path, LONGEST_SECRET)
+            self._content = read_file(self.path, MAX_SECRET_BYTES)
             self._stamp = stamp
         return self._content
 

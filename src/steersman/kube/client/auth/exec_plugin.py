@@ -22,7 +22,7 @@ from steersman.kube.client.foreign_input import decode_foreign
 
 EXEC_INFO: Final = "KUBERNETES_EXEC_INFO"
 DEADLINE_SECONDS: Final = 60.0
-LONGEST_OUTPUT: Final = 1 << 20
+MAX_OUTPUT_BYTES: Final = 1 << 20
 _SHOWN_COMPLAINT: Final = 300
 
 
@@ -138,10 +138,10 @@ class ExecPlugin:
         assert process.stderr is not None, "both are pipes"
         try:
             async with asyncio.timeout(DEADLINE_SECONDS), asyncio.TaskGroup() as group:
-                printed = group.create_task(_read_start(process.stdout, LONGEST_OUTPUT + 1))
-                complained = group.create_task(_read_start(process.stderr, LONGEST_OUTPUT))
-            if len(printed.result()) > LONGEST_OUTPUT:
-                raise self._error(f"printed more than {LONGEST_OUTPUT} bytes")
+                printed = group.create_task(_read_start(process.stdout, MAX_OUTPUT_BYTES + 1))
+                complained = group.create_task(_read_start(process.stderr, MAX_OUTPUT_BYTES))
+            if len(printed.result()) > MAX_OUTPUT_BYTES:
+                raise self._error(f"printed more than {MAX_OUTPUT_BYTES} bytes")
             async with asyncio.timeout(DEADLINE_SECONDS):
                 await process.wait()
         except TimeoutError as cause:

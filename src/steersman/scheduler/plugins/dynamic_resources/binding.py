@@ -30,7 +30,7 @@ FINALIZER = "resource.kubernetes.io/delete-protection"
 #: The interval of checks whether devices are ready.
 POLL_SECONDS = 5.0
 #: Timeout and interval of checks whether the watch shows a claim that was just created.
-LONGEST_APPEARANCE_SECONDS = 120.0
+APPEARANCE_TIMEOUT_SECONDS = 120.0
 APPEARANCE_POLL_SECONDS = 1.0
 
 ERR_TIMEOUT = "device binding timeout"
@@ -118,7 +118,7 @@ class ClaimBinder:
 
     async def _believe(self, claim: api.ResourceClaim, is_new: bool) -> None:
         """Assume the claim; a new claim cannot be assumed before the watch shows it."""
-        deadline = self._handle.clock.monotonic() + LONGEST_APPEARANCE_SECONDS
+        deadline = self._handle.clock.monotonic() + APPEARANCE_TIMEOUT_SECONDS
         while not self._tracker.assume(claim):
             if not is_new or self._tracker.get(api.key(claim)) is not None:
                 return

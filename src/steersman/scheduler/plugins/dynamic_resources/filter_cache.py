@@ -164,7 +164,7 @@ class _RowVerdicts:
 
 
 #: The maximum number of cached questions.
-MOST_QUESTIONS = 64
+MAX_QUESTIONS = 64
 
 _encoder = msgspec.json.Encoder()
 _NO_NODE = api.Node()
@@ -204,7 +204,7 @@ class FilterCache:
         answers = self._by_question.get(question)
         if answers is None:
             answers = self._by_question[question] = NodeAnswers(has_distinct_attributes(claims))
-            if len(self._by_question) > MOST_QUESTIONS:
+            if len(self._by_question) > MAX_QUESTIONS:
                 self._by_question.popitem(last=False)
         else:
             self._by_question.move_to_end(question)
@@ -264,7 +264,7 @@ def has_distinct_attributes(claims: Iterable[api.ResourceClaim]) -> bool:
 # -- searches of postponed pods ----------------------------------------------------------------------------------------
 
 #: The maximum number of pods with stored searches.
-MOST_PODS: Final = 256
+MAX_STORED_PODS: Final = 256
 #: The length of one time slice of a search after its cycle.
 SLICE_SECONDS: Final = 0.01
 
@@ -336,7 +336,7 @@ class PostponedSearches:
         known = self.of(uid, claims, classes_version)
         if known is None:
             known = self._by_pod[uid] = PodSearches(tuple(claims), classes_version)
-            if len(self._by_pod) > MOST_PODS:
+            if len(self._by_pod) > MAX_STORED_PODS:
                 self._by_pod.popitem(last=False)
         return known
 

@@ -16,7 +16,7 @@ from steersman.scheduler.plugins.dynamic_resources.filter_cache import NodeAlloc
 from steersman.scheduler.plugins.dynamic_resources.pre_filter import CycleClaims
 
 #: The maximum number of alternatives of a request.
-MOST_ALTERNATIVES = 8
+MAX_ALTERNATIVES = 8
 
 
 def score(cycle: CycleClaims, node_name: str) -> int:
@@ -45,7 +45,7 @@ def _chosen(cycle: CycleClaims, allocation: NodeAllocation) -> Iterator[tuple[Re
 
 def _rank(claim: ResourceClaim, chosen: set[str]) -> int:
     return sum(
-        MOST_ALTERNATIVES - position
+        MAX_ALTERNATIVES - position
         for request in claim.spec.devices.requests
         for position, alternative in enumerate(request.first_available)
         if f"{request.name}/{alternative.name}" in chosen

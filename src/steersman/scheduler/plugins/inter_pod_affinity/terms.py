@@ -37,7 +37,7 @@ from steersman.framework import (
 )
 
 #: If more terms have one topology key, they share a count table.
-FEW_TERMS: Final = 16
+MAX_SEPARATE_TERMS: Final = 16
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 """Namespace labels for terms of the scheduled pod, whose namespaces are resolved already."""
 
@@ -185,7 +185,7 @@ def _matchers(terms: Iterable[tuple[AffinityTerm, int]]) -> Iterator[tuple[Terms
     for term, weight in terms:
         by_key.setdefault(term.topology_key, []).append((term, weight))
     for key, alike in by_key.items():
-        if len(alike) > FEW_TERMS and all(weight > 0 for _, weight in alike):
+        if len(alike) > MAX_SEPARATE_TERMS and all(weight > 0 for _, weight in alike):
             yield TermsSum(alike), key, 1
         else:
             yield from ((TermsMatcher.of(term), key, weight) for term, weight in alike)

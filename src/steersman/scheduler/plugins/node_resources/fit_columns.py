@@ -34,10 +34,10 @@ from steersman.scheduler.plugins.node_resources.insufficient import (
 )
 
 #: Pods with more checked resources have no table of shortages and use Python integers.
-_MOST_TABULATED: Final = 12
+_MAX_TABULATED: Final = 12
 _TOO_MANY_PODS: Final = 1
 #: Number of rows whose long shortages are computed together.
-_ROWS_AT_ONCE: Final = 256
+_ROWS_PER_PIECE: Final = 256
 
 
 class _CheckedResource(NamedTuple):
@@ -78,7 +78,7 @@ class Fit(FilterKernel):
         self._hopeless = 2 << len(requests)
         self._ids: dict[int, int] = {}
         #: Reason ids by shortage; 0 for one that has not occurred yet.
-        self._id_table = np.zeros(2 * self._hopeless if len(requests) <= _MOST_TABULATED else 0, np.int32)
+        self._id_table = np.zeros(2 * self._hopeless if len(requests) <= _MAX_TABULATED else 0, np.int32)
 
     def row(self, row: int) -> int:
         if self._pods_cell[row] < self._allowed_cell[row]:
@@ -121,7 +121,7 @@ class Fit(FilterKernel):
         """Return the reason ids of rows that lack something."""
         if len(self._id_table):
             return self._ids_of_shortages(self._shortages(rows))
-        pieces = np.array_split(rows, len(rows) // _ROWS_AT_ONCE + 1)
+        pieces = np.array_split(rows, len(rows) // _ROWS_PER_PIECE + 1)
         shortages = [shortage for piece in pieces for shortage in self._long_shortages(piece)]
         return np.array([self._id_of(shortage) if shortage else 0 for shortage in shortages], np.int32)
 

@@ -46,7 +46,7 @@ EXCEEDED = unschedulable(ERR_REASON_MAX_VOLUME_COUNT_EXCEEDED)
 UNLIMITED = 1 << 40
 _KINDS = (CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment)
 _SOME_NODE = CSINode()
-_MOST_SHAPES = 1 << 10
+_MAX_SHAPES = 1 << 10
 
 
 @shared_by_copies
@@ -131,7 +131,7 @@ class RowVolumes:
         #: Rows with ephemeral or in-tree volumes, which may turn out to be faulty.
         self._doubtful: BoolColumn = np.zeros(view.capacity, np.bool_)
         #: By shape of a pod: the number of its volumes, and whether one is doubtful.
-        self._by_shape: LruCache[object, tuple[int, bool]] = LruCache(_MOST_SHAPES)
+        self._by_shape: LruCache[object, tuple[int, bool]] = LruCache(_MAX_SHAPES)
         self._limits: SharedMemo[AttachmentLimits] = SharedMemo()
         self._attached: SharedMemo[IntColumn] = SharedMemo()
         self._counted = CountedRows(view, objects, attachments)

@@ -31,7 +31,7 @@ KeyT = TypeVar("KeyT", bound=Hashable)
 ObjectKey = tuple[type[object], str]
 
 #: The kinds of the objects that are looked up for a count.
-_LOOKED_UP = (PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment)
+_READ_KINDS = (PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment)
 #: Rows without a CSINode have no limit and are not counted; a CSINode's content changes no count.
 _SOME_NODE = CSINode()
 
@@ -160,7 +160,7 @@ class CountedRows:
         return self._users.get(volume, frozenset())
 
     def _current_versions(self) -> dict[type[object], int]:
-        return {kind: self._objects.version(kind) for kind in _LOOKED_UP}
+        return {kind: self._objects.version(kind) for kind in _READ_KINDS}
 
     def _forget_outdated(self) -> None:
         versions = self._current_versions()

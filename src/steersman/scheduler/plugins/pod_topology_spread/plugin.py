@@ -59,7 +59,7 @@ from steersman.scheduler.plugins.pod_topology_spread.default_selector import Kno
 from steersman.scheduler.plugins.pod_topology_spread.filtering import HardConstraintsKernel, SpreadCounts
 from steersman.scheduler.plugins.pod_topology_spread.hints import SpreadHints
 from steersman.scheduler.plugins.pod_topology_spread.row_scores import SoftConstraints, SpreadRowScores
-from steersman.scheduler.plugins.pod_topology_spread.score_classes import MOST_WEIGHT, ScoreClasses
+from steersman.scheduler.plugins.pod_topology_spread.score_classes import MAX_WEIGHT, ScoreClasses
 from steersman.scheduler.plugins.pod_topology_spread.scoring import DomainScores
 
 PRE_FILTER_KEY: Final = "PreFilterPodTopologySpread"
@@ -245,7 +245,7 @@ class SoftConstraintsKernel(GroupingScoreKernel):
     def weighted(self, feasible: Feasible, weight: int) -> AnyIntColumn | None:
         """Return weighted scores: multiplied by class where possible, or else by row."""
         classes = self._by_class
-        inhabited = classes.inhabited(feasible) if abs(weight) <= MOST_WEIGHT else None
+        inhabited = classes.inhabited(feasible) if abs(weight) <= MAX_WEIGHT else None
         if inhabited is not None:
             return classes.column(inhabited, weight)
         score = self._by_row.normalized(feasible)

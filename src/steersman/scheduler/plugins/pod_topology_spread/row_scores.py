@@ -80,7 +80,7 @@ class SoftConstraints:
 FloatColumn = NDArray[np.floating[Any]]
 
 #: The largest number below 0.5: adding it before truncation rounds halves away from zero.
-ALMOST_HALF = 0.49999999999999994
+LARGEST_BELOW_HALF = 0.49999999999999994
 
 
 class SpreadRowScores:
@@ -116,7 +116,7 @@ class SpreadRowScores:
         total: FloatColumn = np.zeros(self._constraints.view.capacity)
         for constraint in self._constraints.each:
             total += _scores(constraint, topology_weight(_domains(constraint, scored)))
-        return np.trunc(total + np.copysign(ALMOST_HALF, total)).astype(np.int64)
+        return np.trunc(total + np.copysign(LARGEST_BELOW_HALF, total)).astype(np.int64)
 
 
 def _domains(constraint: SoftConstraint, scored: BoolColumn) -> int:

@@ -22,16 +22,20 @@ from numpy.typing import NDArray
 
 from steersman.base import CacheSpec
 from steersman.framework import MAX_NODE_SCORE, AnyIntColumn, Column, Feasible, RowFeature
-from steersman.scheduler.plugins.pod_topology_spread.row_scores import ALMOST_HALF, SoftConstraint, SoftConstraints
+from steersman.scheduler.plugins.pod_topology_spread.row_scores import (
+    LARGEST_BELOW_HALF,
+    SoftConstraint,
+    SoftConstraints,
+)
 from steersman.scheduler.plugins.pod_topology_spread.scoring import topology_weight
 
 #: Up to this weight, scores fit into the 32 bits of the table of classes.
-MOST_WEIGHT = 1 << 24
+MAX_WEIGHT = 1 << 24
 #: Maximum numbers of classes, and of classes with feasible rows, that are faster than rows.
-_MOST_CLASSES = 1 << 13
-_MOST_INHABITED = 128
+_MAX_CLASSES = 1 << 13
+_MAX_INHABITED = 128
 #: If more rows have changed, all rows are classified again.
-_FEW_ROWS = 48
+_MAX_CHANGED_ROWS = 48
 #: The place of a row that is never scored: it stays negative whatever is added.
 _NOWHERE = -(1 << 30)
 
@@ -111,7 +115,7 @@ class ScoreClasses:
         classes: list[int] = population.nonzero()[0].tolist()
         if classes and classes[0] == 0:
             del classes[0]
-        return Inhabited(classes, row_count) if len(classes) <= _MOST_INHABITED else None
+        return Inhabited(classes, row_count) if len(classes) <= _MAX_INHABITED else None
 
     def column(self, inhabited: Inhabited, weight: int = 1) -> AnyIntColumn | None:
         """Return the normalised score of every row times `weight`, or None without scored rows.
@@ -185,7 +189,7 @@ class ScoreClasses:
             else:
                 scores = _scores_in_domains(constraint, values, different)
             totals = scores if totals is None else list(map(add, totals, scores))
-        return [int(total + ALMOST_HALF) for total in totals or ()]
+        return [int(total + LARGEST_BELOW_HALF) for total in totals or ()]
 
     def _resolve(self, classes: list[int]) -> None:
         """Decode the classes into pods on the host, or domain, by constraint and class. Cached,
@@ -213,7 +217,7 @@ class ScoreClasses:
             self._classify(local)
         elif position != self._position:
             rows = self._log.since(self._position)
-            if rows is None or len(rows) > _FEW_ROWS or not self._move(rows, self._local_cell):
+            if rows is None or len(rows) > _MAX_CHANGED_ROWS or not self._move(rows, self._local_cell):
                 self._classify(local)
         self._position = position
         return self._usable
@@ -267,7 +271,7 @@ class ScoreClasses:
             self._strides.append(stride)
             stride *= 1 if constraint is self._by_host else constraint.topology.size
         self._size = 1 + stride
-        self._usable = self._simple and self._size <= _MOST_CLASSES and not self._has_odd_rows()
+        self._usable = self._simple and self._size <= _MAX_CLASSES and not self._has_odd_rows()
         if self._usable:
             self._make_columns()
 

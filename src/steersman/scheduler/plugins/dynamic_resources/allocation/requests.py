@@ -122,7 +122,7 @@ def _value(attribute: DeviceAttribute) -> Value:
 
 
 #: The maximum number of devices in an allocation.
-MOST_DEVICES: Final = 32
+MAX_DEVICES: Final = 32
 
 FindClass = Callable[[str], api.DeviceClass | None]
 

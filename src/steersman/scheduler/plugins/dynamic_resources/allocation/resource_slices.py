@@ -41,7 +41,7 @@ PoolId = tuple[str, str]
 CounterId = tuple[str, str]
 
 #: The number of expressions per kind of device whose results are cached.
-_MOST_ANSWERS = 256
+_MAX_CACHED_EXPRESSIONS = 256
 
 _encoder = msgspec.json.Encoder()
 
@@ -76,7 +76,7 @@ class DeviceTraits:
         self._device = device
         self._input: DeviceInput | None = None
         #: By expression: whether it matches, or an error message.
-        self.answers: LruCache[str, bool | str] = LruCache(_MOST_ANSWERS)
+        self.answers: LruCache[str, bool | str] = LruCache(_MAX_CACHED_EXPRESSIONS)
 
     @property
     def input(self) -> DeviceInput:

@@ -26,7 +26,7 @@ from steersman.scheduler.plugins.dynamic_resources.allocation.limits import (
 )
 from steersman.scheduler.plugins.dynamic_resources.allocation.pools import DevicePool, NodeDevices
 from steersman.scheduler.plugins.dynamic_resources.allocation.requests import (
-    MOST_DEVICES,
+    MAX_DEVICES,
     DeviceRequirement,
     PreparedClaim,
 )
@@ -87,7 +87,7 @@ Found = list[list[FoundDevice]]
 _Steps = Generator[None, None, bool]
 """A part of the search: yields to pause, and returns whether it succeeded."""
 
-_LOOK_EVERY: Final = 32
+_CHECK_EVERY: Final = 32
 """Number of candidates between two checks of the pace."""
 
 
@@ -149,7 +149,7 @@ class Search:
     def _is_time_for_a_look(self, evaluations: int) -> bool:
         """Return whether to check the pace; expressions may take milliseconds."""
         self._unpaced += 1
-        return self._unpaced >= _LOOK_EVERY or self._selectors.evaluations != evaluations
+        return self._unpaced >= _CHECK_EVERY or self._selectors.evaluations != evaluations
 
     # -- requests for all devices ------------------------------------------------------------------------------------
 
@@ -161,9 +161,9 @@ class Search:
                 if request.wants_all:
                     self._all[request] = yield from self._all_devices(request)
             least += min(map(self._count, alternatives))
-        if least > MOST_DEVICES:
+        if least > MAX_DEVICES:
             raise AllocationFault(
-                f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MOST_DEVICES}"
+                f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MAX_DEVICES}"
             )
 
     def _all_devices(self, request: DeviceRequirement) -> Generator[None, None, list[Candidate]]:
@@ -225,7 +225,7 @@ class Search:
             return False
         if nth >= count:
             return (yield from self._request(claim, index + 1))
-        if len(self._found[claim]) + count - nth > MOST_DEVICES:
+        if len(self._found[claim]) + count - nth > MAX_DEVICES:
             raise _TooManyDevices
         if request.wants_all:
             device, pool = self._all[request][nth]
