@@ -2,7 +2,7 @@
 """Declarations of functions: name, overloads with signatures, implementation.
 
 A signature is written as `string.(int) -> string` for a member function and `(string) -> Quantity`
-for a global one; single capital letters are type variables. The libraries are tables of
+for a global one; single capital letters are type variables. `library/functions.json` is the table of
 declarations; the checker reads types, the planner implementations.
 """
 
@@ -11,13 +11,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from steersman.api.cel import types
 from steersman.api.cel.types import Type, TypeKind
 from steersman.api.cel.values import Value
 
 Implementation = Callable[..., Value]
+TABLE: Final = Path(__file__).parent / "library" / "functions.json"
 
 _NAMES: Final = {
     "bool": types.BOOL,
@@ -72,28 +78,46 @@ class Function:
 
 def overload(id_: str, signature: str, implementation: Implementation | None = None) -> Overload:
     """Build an overload from its signature."""
+    return Overload(id_, *_parsed(signature), implementation)
+
+
+@cache
+def _parsed(signature: str) -> tuple[bool, tuple[Type, ...], Type, frozenset[str]]:
     is_member, args, result = _Signature(signature).parse()
-    params = frozenset(name for type_ in (*args, result) for name in _params(type_))
-    return Overload(id_, is_member, args, result, params, implementation)
+    return is_member, args, result, frozenset(name for type_ in (*args, result) for name in _params(type_))
 
 
-def function(
-    name: str, *overloads: Overload, singleton: Implementation | None = None, guarded: bool = True
-) -> Function:
-    """Build a function from its overloads."""
-    return Function(name, overloads, singleton, guarded)
+class _Row(msgspec.Struct, forbid_unknown_fields=True):
+    """Function in `functions.json`: overloads as `signature = implementation`, in resolution order."""
+
+    overloads: dict[str, str]
+    singleton: str = ""
+    guarded: bool = True
 
 
-def merged(libraries: tuple[tuple[Function, ...], ...]) -> dict[str, Function]:
-    """Return all functions by name, merging overloads from several libraries."""
+def declared_functions() -> dict[str, Function]:
+    """Return the functions of `library/functions.json` by name, merging overloads from several libraries."""
     functions: dict[str, Function] = {}
-    for library in libraries:
-        for added in library:
-            known = functions.get(added.name)
-            if known is not None:
-                added = Function(added.name, known.overloads + added.overloads, known.singleton, known.guarded)
-            functions[added.name] = added
+    for library, rows in msgspec.json.decode(TABLE.read_bytes(), type=dict[str, dict[str, _Row]]).items():
+        for name, row in rows.items():
+            overloads = tuple(_overload(id_, text, library) for id_, text in row.overloads.items())
+            if name in functions:
+                known = functions[name]
+                functions[name] = Function(name, known.overloads + overloads, known.singleton, known.guarded)
+            else:
+                functions[name] = Function(name, overloads, _implementation(row.singleton, library), row.guarded)
     return functions
+
+
+def _overload(id_: str, declaration: str, library: str) -> Overload:
+    signature, _, implementation = declaration.partition(" = ")
+    return overload(id_, signature, _implementation(implementation, library))
+
+
+def _implementation(name: str, library: str) -> Implementation | None:
+    """Return the function with this name in the module of a library, or with the name of its module below `cel`."""
+    module, _, function = (name if "." in name else f"library.{library}.{name}").rpartition(".")
+    return getattr(import_module(f"steersman.api.cel.{module}"), function) if name else None
 
 
 def _params(type_: Type) -> set[str]:

@@ -8,41 +8,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from steersman.api.cel import types
-from steersman.api.cel.declarations import Function, merged
-from steersman.api.cel.library import (
-    authorization,
-    devices,
-    formats,
-    lists,
-    network,
-    optionals,
-    quantities,
-    regexes,
-    semver,
-    standard,
-    strings,
-    urls,
-)
+from steersman.api.cel.declarations import Function, declared_functions, overload
+from steersman.api.cel.library import formats
 from steersman.api.cel.types import Type, TypeKind
 
 DEVICE: Final = "device"
 
-FUNCTIONS: Final[Mapping[str, Function]] = merged(
-    (
-        standard.FUNCTIONS,
-        urls.FUNCTIONS,
-        regexes.FUNCTIONS,
-        lists.FUNCTIONS,
-        authorization.FUNCTIONS,
-        quantities.FUNCTIONS,
-        optionals.FUNCTIONS,
-        strings.FUNCTIONS,
-        network.FUNCTIONS,
-        formats.FUNCTIONS,
-        semver.FUNCTIONS,
-        devices.FUNCTIONS,
-    )
-)
+FUNCTIONS: Final[Mapping[str, Function]] = {
+    **declared_functions(),
+    **{name: Function(name, (overload(name, "() -> Format", make),)) for name, make in formats.CONSTANTS.items()},
+}
 """Functions by name. Overloads are resolved in the order of libraries."""
 
 _DEVICE_TYPE: Final = Type(TypeKind.STRUCT, "kubernetes.DRADevice")

@@ -10,7 +10,6 @@ from datetime import date
 from typing import Final
 
 from steersman.api.cel.comparison import Equatable
-from steersman.api.cel.declarations import function, overload
 from steersman.api.cel.errors import CelError, no_such_overload
 from steersman.api.cel.library.urls import parse_request_uri
 from steersman.api.cel.values import NONE, Optional, Value, register
@@ -150,11 +149,5 @@ def _constant(format_: NamedFormat) -> Callable[[], NamedFormat]:
     return lambda: format_
 
 
-FUNCTIONS: Final = (
-    function("validate", overload("format-validate", "Format.(string) -> optional(list(string))", _validate)),
-    function("format.named", overload("format-named", "(string) -> optional(Format)", _named)),
-    *(
-        function(f"format.{name}", overload(f"format.{name}", "() -> Format", _constant(format_)))
-        for name, format_ in _FORMATS.items()
-    ),
-)
+CONSTANTS: Final = {f"format.{name}": _constant(format_) for name, format_ in _FORMATS.items()}
+"""Functions without arguments that return a format."""

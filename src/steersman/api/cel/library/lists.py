@@ -12,16 +12,12 @@ from typing import Final
 
 from steersman.api.cel.arithmetic import add, missing_operator
 from steersman.api.cel.comparison import contains, equal_or_false, find, is_ordered, order
-from steersman.api.cel.declarations import Function, Implementation, function, overload
+from steersman.api.cel.declarations import Implementation
 from steersman.api.cel.errors import Aborted, CelError, no_such_overload
-from steersman.api.cel.macros import MAP_INSERT, SORT_BY_KEYS
+from steersman.api.cel.macros import SORT_BY_KEYS
 from steersman.api.cel.meter import paced, require_room, spend
 from steersman.api.cel.value_text import shown
 from steersman.api.cel.values import CelDuration, GrowingMap, Uint, Value, from_key, go_name, to_key, type_name
-
-_ORDERED: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
-_SUMMED: Final[dict[str, Value]] = {"int": 0, "uint": Uint(0), "double": 0.0, "duration": CelDuration(0)}
-_FULL_NAMES: Final = {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp"}
 
 
 def _require_ordered(elements: list[Value]) -> None:
@@ -172,68 +168,9 @@ def _insert_all(entries: dict[Value, Value], added: dict[Value, Value]) -> dict[
     return entries
 
 
-def _of_ordered(name: str, suffix: str, implementation: Implementation, result: str | None = None) -> Function:
-    """Return a function with an overload per ordered type; by default it returns an element."""
-    return function(
-        name,
-        *(
-            overload(
-                f"list_{type_}_{suffix}" + ("" if result else f"_{type_}"),
-                f"list({type_}).() -> {result or type_}",
-                implementation,
-            )
-            for type_ in _ORDERED
-        ),
-    )
-
-
-FUNCTIONS: Final = (
-    _of_ordered("isSorted", "is_sorted_bool", _is_sorted, "bool"),
-    _of_ordered("min", "min", _extreme("min", -1)),
-    _of_ordered("max", "max", _extreme("max", 1)),
-    function(
-        "sum",
-        *(
-            overload(f"list_{type_}_sum_{type_}", f"list({type_}).() -> {type_}", _sum(zero))
-            for type_, zero in _SUMMED.items()
-        ),
-    ),
-    function("indexOf", overload("list_a_index_of_int", "list(A).(A) -> int", _index_of)),
-    function("lastIndexOf", overload("list_a_last_index_of_int", "list(A).(A) -> int", _last_index_of)),
-    function("slice", overload("list_slice", "list(T).(int, int) -> list(T)", _slice)),
-    function(
-        "flatten",
-        overload("list_flatten", "list(list(T)).() -> list(T)", _flatten_once),
-        overload("list_flatten_int", "list(dyn).(int) -> list(dyn)", _flatten_some),
-        guarded=False,
-    ),
-    function(
-        "sort",
-        *(
-            overload(f"list_{_FULL_NAMES.get(type_, type_)}_sort", f"list({type_}).() -> list({type_})")
-            for type_ in _ORDERED
-        ),
-        singleton=_sort,
-    ),
-    function(
-        SORT_BY_KEYS,
-        *(
-            overload(
-                f"list_{_FULL_NAMES.get(type_, type_)}_sortByAssociatedKeys", f"list(T).(list({type_})) -> list(T)"
-            )
-            for type_ in _ORDERED
-        ),
-        singleton=_sort_by_keys,
-    ),
-    function("lists.range", overload("lists_range", "(int) -> list(int)", _range)),
-    function("reverse", overload("list_reverse", "list(T).() -> list(T)", _reverse)),
-    function("distinct", overload("list_distinct", "list(T).() -> list(T)", _distinct)),
-    function("sets.contains", overload("list_sets_contains_list", "(list(T), list(T)) -> bool", _contains_all)),
-    function("sets.equivalent", overload("list_sets_equivalent_list", "(list(T), list(T)) -> bool", _equivalent)),
-    function("sets.intersects", overload("list_sets_intersects_list", "(list(T), list(T)) -> bool", _intersects)),
-    function(
-        MAP_INSERT,
-        overload("@mapInsert_map_key_value", "(map(K, V), K, V) -> map(K, V)", _insert),
-        overload("@mapInsert_map_map", "(map(K, V), map(K, V)) -> map(K, V)", _insert_all),
-    ),
-)
+_min: Final = _extreme("min", -1)
+_max: Final = _extreme("max", 1)
+_sum_ints: Final = _sum(0)
+_sum_uints: Final = _sum(Uint(0))
+_sum_doubles: Final = _sum(0.0)
+_sum_durations: Final = _sum(CelDuration(0))

@@ -7,10 +7,10 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import Final
 
 from steersman.api.cel.comparison import Equatable
-from steersman.api.cel.declarations import function, overload
 from steersman.api.cel.errors import CelError, no_such_overload
 from steersman.api.cel.meter import MAX_CACHED
 from steersman.api.cel.values import Value, register
@@ -210,6 +210,22 @@ def _contains_cidr(cidr: Cidr, other: Cidr) -> bool:
     return _network(Cidr(other.address, cidr.bits)) == _network(cidr)
 
 
+def _contains_cidr_text(cidr: Cidr, text: str) -> bool:
+    return _contains_cidr(cidr, _parse_cidr(text))
+
+
+def _cidr_ip(cidr: Cidr) -> Ip:
+    return Ip(cidr.address)
+
+
+def _ip_text(ip: Ip) -> str:
+    return str(ip.address)
+
+
+def _cidr_text(cidr: Cidr) -> str:
+    return f"{cidr.address}/{cidr.bits}"
+
+
 def _is_ip(text: str) -> bool:
     try:
         _parse_ip(text)
@@ -244,44 +260,8 @@ def _is_canonical(text: str) -> bool:
     return str(_parse_ip(text).address) == text
 
 
-FUNCTIONS: Final = (
-    function(
-        "ip",
-        overload("string_to_ip", "(string) -> IP", _parse_ip),
-        overload("cidr_ip", "CIDR.() -> IP", lambda cidr: Ip(cidr.address)),
-    ),
-    function("ip.isCanonical", overload("ip_is_canonical", "(string) -> bool", _is_canonical)),
-    function("isIP", overload("is_ip", "(string) -> bool", _is_ip)),
-    function("family", overload("ip_family", "IP.() -> int", lambda ip: ip.address.version)),
-    function("isUnspecified", overload("ip_is_unspecified", "IP.() -> bool", lambda ip: ip.address.is_unspecified)),
-    function("isLoopback", overload("ip_is_loopback", "IP.() -> bool", lambda ip: ip.address.is_loopback)),
-    function("isLinkLocalMulticast", overload("ip_is_link_local_multicast", "IP.() -> bool", _is_link_local_multicast)),
-    function(
-        "isLinkLocalUnicast",
-        overload("ip_is_link_local_unicast", "IP.() -> bool", lambda ip: ip.address.is_link_local),
-    ),
-    function("isGlobalUnicast", overload("ip_is_global_unicast", "IP.() -> bool", _is_global_unicast)),
-    function("cidr", overload("string_to_cidr", "(string) -> CIDR", _parse_cidr)),
-    function("isCIDR", overload("is_cidr", "(string) -> bool", _is_cidr)),
-    function(
-        "containsIP",
-        overload("cidr_contains_ip_string", "CIDR.(string) -> bool", _contains_ip_text),
-        overload("cidr_contains_ip_ip", "CIDR.(IP) -> bool", _contains_ip),
-    ),
-    function(
-        "containsCIDR",
-        overload(
-            "cidr_contains_cidr_string",
-            "CIDR.(string) -> bool",
-            lambda cidr, text: _contains_cidr(cidr, _parse_cidr(text)),
-        ),
-        overload("cidr_contains_cidr", "CIDR.(CIDR) -> bool", _contains_cidr),
-    ),
-    function("prefixLength", overload("cidr_prefix_length", "CIDR.() -> int", lambda cidr: cidr.bits)),
-    function("masked", overload("cidr_masked", "CIDR.() -> CIDR", _masked)),
-    function(
-        "string",
-        overload("ip_to_string", "(IP) -> string", lambda ip: str(ip.address)),
-        overload("cidr_to_string", "(CIDR) -> string", lambda cidr: f"{cidr.address}/{cidr.bits}"),
-    ),
-)
+_family: Final = attrgetter("address.version")
+_is_unspecified: Final = attrgetter("address.is_unspecified")
+_is_loopback: Final = attrgetter("address.is_loopback")
+_is_link_local_unicast: Final = attrgetter("address.is_link_local")
+_prefix_length: Final = attrgetter("bits")

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from steersman.api.cel import ast
 from steersman.api.cel.comparison import Equatable
-from steersman.api.cel.declarations import function, overload
 from steersman.api.cel.errors import CelError
 from steersman.api.cel.values import NONE, CelDuration, Optional, Timestamp, TypeValue, Value
 
@@ -67,26 +65,3 @@ def _unwrap(elements: list[Value]) -> list[Value]:
         if element.has_value:
             found.append(element.value)
     return found
-
-
-FUNCTIONS: Final = (
-    function("optional.of", overload("optional_of", "(V) -> optional(V)", _of)),
-    function("optional.ofNonZeroValue", overload("optional_ofNonZeroValue", "(V) -> optional(V)", _of_non_zero)),
-    function("optional.none", overload("optional_none", "() -> optional(V)", _none)),
-    function("value", overload("optional_value", "optional(V).() -> V", value_of)),
-    function("hasValue", overload("optional_hasValue", "optional(V).() -> bool", _has_value)),
-    function(OR, overload("optional_or_optional", "optional(V).(optional(V)) -> optional(V)")),
-    function(OR_VALUE, overload("optional_orValue_value", "optional(V).(V) -> V")),
-    function(ast.OPTIONAL_SELECT, overload("select_optional_field", "(dyn, string) -> optional(V)")),
-    function(
-        ast.OPTIONAL_INDEX,
-        overload("list_optindex_optional_int", "(list(V), int) -> optional(V)"),
-        overload("optional_list_optindex_optional_int", "(optional(list(V)), int) -> optional(V)"),
-        overload("map_optindex_optional_value", "(map(K, V), K) -> optional(V)"),
-        overload("optional_map_optindex_optional_value", "(optional(map(K, V)), K) -> optional(V)"),
-    ),
-    function("first", overload("list_first", "list(V).() -> optional(V)", _first)),
-    function("last", overload("list_last", "list(V).() -> optional(V)", _last)),
-    function("optional.unwrap", overload("optional_unwrap", "(list(optional(V))) -> list(V)", _unwrap)),
-    function("unwrapOpt", overload("optional_unwrapOpt", "list(optional(V)).() -> list(V)", _unwrap)),
-)

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
 
 from steersman.api import quantity as quantities
 from steersman.api.cel.arithmetic import MAX_INT, MIN_INT
 from steersman.api.cel.comparison import Equatable
-from steersman.api.cel.declarations import function, overload
 from steersman.api.cel.errors import CelError, no_such_overload
 from steersman.api.cel.values import Value, register
 from steersman.api.quantity import Amount, Format
@@ -129,26 +127,3 @@ def _sub_int(left: Quantity, right: int) -> Quantity:
         if sum_.amount.is_int64:
             return sum_
     return _sub(left, _from_int(right))
-
-
-FUNCTIONS: Final = (
-    function("quantity", overload("string_to_quantity", "(string) -> Quantity", parse)),
-    function("isQuantity", overload("is_quantity_string", "(string) -> bool", _is_quantity)),
-    function("sign", overload("quantity_sign", "(Quantity) -> int", _sign)),
-    function("isGreaterThan", overload("quantity_is_greater_than", "Quantity.(Quantity) -> bool", _is_greater)),
-    function("isLessThan", overload("quantity_is_less_than", "Quantity.(Quantity) -> bool", _is_less)),
-    function("compareTo", overload("quantity_compare_to", "Quantity.(Quantity) -> int", _compare)),
-    function("asApproximateFloat", overload("quantity_get_float", "Quantity.() -> double", _as_float)),
-    function("asInteger", overload("quantity_get_int", "Quantity.() -> int", _as_integer)),
-    function("isInteger", overload("quantity_is_integer", "Quantity.() -> bool", _is_integer)),
-    function(
-        "add",
-        overload("quantity_add", "Quantity.(Quantity) -> Quantity", _add),
-        overload("quantity_add_int", "Quantity.(int) -> Quantity", _add_int),
-    ),
-    function(
-        "sub",
-        overload("quantity_sub", "Quantity.(Quantity) -> Quantity", _sub),
-        overload("quantity_sub_int", "Quantity.(int) -> Quantity", _sub_int),
-    ),
-)

@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from steersman.api.cel.declarations import function, overload
 from steersman.api.cel.errors import CelError, no_such_overload
 from steersman.api.cel.regex import Pattern, compile_pattern
 from steersman.api.cel.values import Value
@@ -39,13 +36,3 @@ def find_all(text: Value, pattern: Value, count: Value = -1) -> list[Value]:
     if type(count) is not int:
         raise no_such_overload()
     return list(_compiled(_text(pattern)).find_all(_text(text), count))
-
-
-FUNCTIONS: Final = (
-    function("find", overload("string_find_string", "string.(string) -> string", find)),
-    function(
-        "findAll",
-        overload("string_find_all_string", "string.(string) -> list(string)", find_all),
-        overload("string_find_all_string_int", "string.(string, int) -> list(string)", find_all),
-    ),
-)

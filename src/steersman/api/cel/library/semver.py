@@ -10,7 +10,6 @@ from typing import Final
 
 from steersman.api.cel.arithmetic import MAX_INT, MAX_UINT
 from steersman.api.cel.comparison import Equatable
-from steersman.api.cel.declarations import function, overload
 from steersman.api.cel.errors import CelError, no_such_overload
 from steersman.api.cel.meter import MAX_CACHED
 from steersman.api.cel.values import Value, register
@@ -154,23 +153,3 @@ def _minor(version: Semver) -> int:
 
 def _patch(version: Semver) -> int:
     return _as_int(version.order[2])
-
-
-FUNCTIONS: Final = (
-    function(
-        "semver",
-        overload("string_to_semver", "(string) -> Semver", parse),
-        overload("string_bool_to_semver", "(string, bool) -> Semver", _parse_relaxed),
-    ),
-    function(
-        "isSemver",
-        overload("is_semver_string", "(string) -> bool", _is_semver),
-        overload("is_semver_string_bool", "(string, bool) -> bool", _is_semver),
-    ),
-    function("isGreaterThan", overload("semver_is_greater_than", "Semver.(Semver) -> bool", _is_greater)),
-    function("isLessThan", overload("semver_is_less_than", "Semver.(Semver) -> bool", _is_less)),
-    function("compareTo", overload("semver_compare_to", "Semver.(Semver) -> int", _compare)),
-    function("major", overload("semver_major", "Semver.() -> int", _major)),
-    function("minor", overload("semver_minor", "Semver.() -> int", _minor)),
-    function("patch", overload("semver_patch", "Semver.() -> int", _patch)),
-)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from steersman.api.cel.declarations import function, overload
 from steersman.api.cel.errors import CelError
-from steersman.api.cel.library.templates import format_text
 from steersman.api.cel.meter import require_room, spend
 from steersman.api.cel.value_text import shown
 from steersman.api.cel.values import Value
@@ -129,43 +127,3 @@ def _join(elements: list[Value], separator: str = "") -> str:
 def _quote(text: str) -> str:
     spend(len(text))
     return f'"{text.translate(_QUOTED)}"'
-
-
-FUNCTIONS: Final = (
-    function("charAt", overload("string_char_at_int", "string.(int) -> string", _char_at)),
-    function(
-        "indexOf",
-        overload("string_index_of_string", "string.(string) -> int", _index_of),
-        overload("string_index_of_string_int", "string.(string, int) -> int", _index_of),
-    ),
-    function(
-        "lastIndexOf",
-        overload("string_last_index_of_string", "string.(string) -> int", _last_index_of),
-        overload("string_last_index_of_string_int", "string.(string, int) -> int", _last_index_of_before),
-    ),
-    function("lowerAscii", overload("string_lower_ascii", "string.() -> string", _lower)),
-    function("upperAscii", overload("string_upper_ascii", "string.() -> string", _upper)),
-    function(
-        "replace",
-        overload("string_replace_string_string", "string.(string, string) -> string", _replace),
-        overload("string_replace_string_string_int", "string.(string, string, int) -> string", _replace_some),
-    ),
-    function(
-        "split",
-        overload("string_split_string", "string.(string) -> list(string)", _split),
-        overload("string_split_string_int", "string.(string, int) -> list(string)", _split_some),
-    ),
-    function(
-        "substring",
-        overload("string_substring_int", "string.(int) -> string", _substring),
-        overload("string_substring_int_int", "string.(int, int) -> string", _substring_between),
-    ),
-    function("trim", overload("string_trim", "string.() -> string", _trim)),
-    function("format", overload("string_format", "string.(list(dyn)) -> string", format_text)),
-    function("strings.quote", overload("strings_quote", "(string) -> string", _quote)),
-    function(
-        "join",
-        overload("list_join", "list(string).() -> string", _join),
-        overload("list_join_string", "list(string).(string) -> string", _join),
-    ),
-)

@@ -6,11 +6,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import Final
 from urllib.parse import quote as percent_encode, unquote_to_bytes
 
 from steersman.api.cel.comparison import Equatable
-from steersman.api.cel.declarations import function, overload
 from steersman.api.cel.errors import CelError, no_such_overload
 from steersman.api.cel.meter import MAX_CACHED
 from steersman.api.cel.values import Value, register
@@ -211,13 +211,13 @@ def _is_url(text: str) -> bool:
     return True
 
 
-FUNCTIONS: Final = (
-    function("url", overload("string_to_url", "(string) -> URL", _url)),
-    function("isURL", overload("is_url_string", "(string) -> bool", _is_url)),
-    function("getScheme", overload("url_get_scheme", "URL.() -> string", lambda url: url.scheme)),
-    function("getHost", overload("url_get_host", "URL.() -> string", lambda url: url.host)),
-    function("getHostname", overload("url_get_hostname", "URL.() -> string", lambda url: _split_host(url.host)[0])),
-    function("getPort", overload("url_get_port", "URL.() -> string", lambda url: _split_host(url.host)[1])),
-    function("getEscapedPath", overload("url_get_escaped_path", "URL.() -> string", escaped_path)),
-    function("getQuery", overload("url_get_query", "URL.() -> map(string, list(string))", _query)),
-)
+def _host_name(url: Url) -> str:
+    return _split_host(url.host)[0]
+
+
+def _port(url: Url) -> str:
+    return _split_host(url.host)[1]
+
+
+_scheme: Final = attrgetter("scheme")
+_url_host: Final = attrgetter("host")
