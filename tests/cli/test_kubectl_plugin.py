@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 from tests.cli.files import write
 from tests.cli.serving import serving
@@ -43,6 +44,15 @@ def test_plans_read_the_cluster_unless_files_are_named(tmp_path: Path) -> None:
         live = plugin("--kubeconfig", kubeconfig(tmp_path, address), "plan", "capacity", "--pod", pod, "-o", "json")
     files = plugin("plan", "capacity", "-f", write(tmp_path / "c.yaml", FILES), "--pod", pod, "-o", "json")
     assert json.loads(live.stdout)["kind"] == json.loads(files.stdout)["kind"] == "Capacity"
+
+
+def test_simulate_reads_the_current_cluster_unless_files_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(a_shop()) as address:
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path, address)))
+        result = plugin("simulate", "-o", "json")
+    assert "shop/web" in {placement["pod"] for placement in json.loads(result.stdout)["placements"]}
 
 
 def test_other_commands_keep_their_names(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import click
 
 from steersman.cli.exit_codes import ExitCode
 from steersman.cli.output import say, say_error
-from steersman.cli.parameters import SEED, config_option, seed_option, version_option
+from steersman.cli.parameters import SEED, config_option, output_option, seed_option, version_option
 from steersman.cli.platforms import require_unix
 from steersman.cli.report_file import command_line, report_option, write_report
 from steersman.cli.terminal import terminal_width
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Run on the API server of this kubeconfig instead of the embedded cluster.",
 )
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option("table", "json", text=None)
 @click.option("--latencies", is_flag=True, help="Also print what attempts and extension points took.")
 @click.option(
     "--data-items", type=click.Path(), metavar="DIR", help="Write the JSON files that upstream's dashboard reads."

@@ -10,7 +10,8 @@ import click
 
 from steersman.cli.exit_codes import ExitCode
 from steersman.cli.live_cluster import cluster_options, run_on_cluster
-from steersman.cli.output import say, say_json
+from steersman.cli.output import say_answer
+from steersman.cli.parameters import output_option
 from steersman.cli.run import checked_command_line
 from steersman.cli.terminal import terminal_width
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @click.command()
 @cluster_options
 @click.option("--as", "subject", default="", metavar="USER", help="Whose rights: system:serviceaccount:NAMESPACE:NAME.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@output_option("text", "json", text=None)
 @click.argument("flags", nargs=-1, type=click.UNPROCESSED, metavar="[-- FLAGS…]")
 def doctor(
     kubeconfig: str,
@@ -64,7 +65,7 @@ def doctor(
     report = run_on_cluster(
         ClusterChoice(chosen, context, master or (command_line.master if command_line else "")), question
     )
-    say(report.text(terminal_width())) if output == "text" else say_json(report.to_dict())
+    say_answer(output, report.to_dict, lambda: report.text(terminal_width()))
     click.get_current_context().exit(ExitCode.NO if report.has_failed else ExitCode.YES)
 
 

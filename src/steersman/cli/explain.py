@@ -15,12 +15,13 @@ import click
 from steersman.base import InputError, printable
 from steersman.cli.examples import example_option
 from steersman.cli.exit_codes import ExitCode
-from steersman.cli.live_cluster import cluster_documents, cluster_options, run_on_cluster
+from steersman.cli.live_cluster import cluster_documents, cluster_options, effective_settings, run_on_cluster
 from steersman.cli.output import say, say_json, say_note, say_yaml
 from steersman.cli.parameters import (
     MANIFESTS,
     extenders_option,
     filename_option,
+    output_option,
     seed_option,
     trust_option,
     until_option,
@@ -101,14 +102,7 @@ NO_POD: Final = "Name a POD, or use --all-pending."
     "--to", "target", default="", metavar="NODE", help="For a placed pod: say what would move it to this node."
 )
 @click.option("--all-nodes", is_flag=True, help="Show every node in the text, not only groups and the best nodes.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "table", "json", "yaml", "markdown"]),
-    default="text",
-    show_default=True,
-    help="`table` has a line and the cause for each pod.",
-)
+@output_option("text", "table", "json", "yaml", "markdown", text="`table` has a line and the cause for each pod.")
 def explain(pods: tuple[str, ...], all_pending: bool, output: str, all_nodes: bool, **given: Any) -> None:
     """Say why pods are pending or why they are on their node, and what would help.
 
@@ -198,17 +192,9 @@ def _of_files(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplana
 def _of_cluster(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplanation]:
     from steersman.explain.live import LiveSimulation, read_simulation
     from steersman.kube.client import ClusterChoice
-    from steersman.run.app import RunOptions, effective
     from steersman.scheduler.assembly import SchedulerOptions
 
-    settings = effective(
-        RunOptions(
-            config_file=given["config_file"],
-            plugin_files=given["plugins"],
-            feature_gates=given["feature_gates"],
-            emulated_version=given["emulated_version"],
-        )
-    )
+    settings = effective_settings(given)
     scheduler = SchedulerOptions(
         settings.configuration,
         settings.gates,

@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from steersman.cli.parameters import CommandT, config_option, plugin_option, version_option, with_options
+from steersman.cli.parameters import (
+    CommandT,
+    Given,
+    config_option,
+    file_option,
+    plugin_option,
+    version_option,
+    with_options,
+)
 from steersman.cli.progress import working
 
 if TYPE_CHECKING:
     from steersman.explain.fixes import DocumentSource, ObjectName
     from steersman.kube.client import ChosenCluster, ClusterChoice, Transport
+    from steersman.run.app import Effective
 
 T = TypeVar("T")
 
@@ -34,9 +43,7 @@ def cluster_options(command: CommandT) -> CommandT:
     return with_options(
         command,
         (
-            click.option(
-                "--kubeconfig", default="", type=click.Path(), metavar="FILE", help="How to reach the cluster."
-            ),
+            file_option("--kubeconfig", "How to reach the cluster."),
             click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
             click.option("--master", default="", metavar="URL", help="Address of the API server."),
             config_option("The scheduler's configuration."),
@@ -46,6 +53,20 @@ def cluster_options(command: CommandT) -> CommandT:
             ),
             version_option,
         ),
+    )
+
+
+def effective_settings(given: Given) -> Effective:
+    """Return the settings of the scheduler that `cluster_options` describe."""
+    from steersman.run.app import RunOptions, effective
+
+    return effective(
+        RunOptions(
+            config_file=given["config_file"],
+            plugin_files=given["plugins"],
+            feature_gates=given["feature_gates"],
+            emulated_version=given["emulated_version"],
+        )
     )
 
 

@@ -10,26 +10,19 @@ from typing import Final
 import click
 
 from steersman.base import InputError
+from steersman.cli.parameters import config_option, file_option, plugin_option
 
 NOT_INSTALLED: Final = "needs the package mcp"
 INSTALL: Final = "pip install 'steersman[mcp]'"
 
 
 @click.command()
-@click.option(
-    "--kubeconfig",
-    default="",
-    type=click.Path(),
-    metavar="FILE",
-    help="How to reach the live cluster. Default: $KUBECONFIG, else ~/.kube/config if there is one.",
+@file_option(
+    "--kubeconfig", "How to reach the live cluster. Default: $KUBECONFIG, else ~/.kube/config if there is one."
 )
 @click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
-@click.option(
-    "--config", "config_file", default="", type=click.Path(), metavar="FILE", help="The scheduler's configuration."
-)
-@click.option(
-    "--plugin", "plugins", multiple=True, type=click.Path(), metavar="FILE", help="A Python file with plugins."
-)
+@config_option("The scheduler's configuration.")
+@plugin_option("A Python file with plugins.")
 @click.option(
     "--root",
     "roots",

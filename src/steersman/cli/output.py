@@ -8,6 +8,7 @@ coloured (`terminal`). Help texts show the summaries of commands in full, wrappe
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -52,6 +53,16 @@ def say_json(document: object) -> None:
 
     text = msgspec.json.format(msgspec.json.encode(document), indent=2)
     click.echo(printable_json(text.decode()))
+
+
+def say_answer(output: str, document: Callable[[], object], text: Callable[[], str]) -> None:
+    """Print the document if the output is `json` or `yaml`, else the text."""
+    if output == "json":
+        say_json(document())
+    elif output == "yaml":
+        say_yaml(document())
+    else:
+        say(text())
 
 
 def say_yaml(document: Any) -> None:

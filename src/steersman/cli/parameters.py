@@ -36,6 +36,17 @@ def config_option(text: str) -> Callable[[CommandT], CommandT]:
     return click.option("--config", "config_file", default="", type=click.Path(), metavar="FILE", help=text)
 
 
+def file_option(name: str, text: str) -> Callable[[CommandT], CommandT]:
+    """Add an option that names a file; "" by default."""
+    return click.option(name, default="", type=click.Path(), metavar="FILE", help=text)
+
+
+def output_option(*formats: str, text: str | None = "Format of the answer.") -> Callable[[CommandT], CommandT]:
+    """Add `-o FORMAT`, by default the first one."""
+    kind = click.Choice(formats)
+    return click.option("-o", "--output", type=kind, default=formats[0], show_default=True, help=text)
+
+
 def filename_option(text: str) -> Callable[[CommandT], CommandT]:
     """Add `-f PATH`, which may be repeated; `text` describes the files. `--render` renders charts
     and kustomizations."""

@@ -24,9 +24,11 @@ from steersman.cli.parameters import (
     Given,
     chosen_validation,
     extenders_option,
+    file_option,
     filename_option,
     gates_option,
     kubelet_policy_option,
+    output_option,
     parse_gates,
     plugin_option,
     pods_to_explain_option,
@@ -45,13 +47,7 @@ CONFIG: Final = "A KubeSchedulerConfiguration (v1)."
 scheduler_config_option = click.option("--config", "config_file", type=click.Path(), metavar="FILE", help=CONFIG)
 
 _LIVE: Final = (
-    click.option(
-        "--kubeconfig",
-        default="",
-        type=click.Path(),
-        metavar="FILE",
-        help="Read the cluster of this kubeconfig. Nothing is written to it.",
-    ),
+    file_option("--kubeconfig", "Read the cluster of this kubeconfig. Nothing is written to it."),
     click.option("--context", default="", metavar="NAME", help="Read the cluster of this context of the kubeconfig."),
 )
 
@@ -73,14 +69,7 @@ _INPUTS: Final = (
     kubelet_policy_option,
 )
 _OUTPUTS: Final = (
-    click.option(
-        "-o",
-        "--output",
-        type=click.Choice(["table", "json", "yaml", "csv"]),
-        default="table",
-        show_default=True,
-        help="Format of the answer.",
-    ),
+    output_option("table", "json", "yaml", "csv"),
     report_option,
 )
 
@@ -99,8 +88,9 @@ def plan_options_without_config(command: CommandT) -> CommandT:
 def planned(given: Given) -> Iterator[Simulation]:
     """Yield the simulation of the cluster selected by the options."""
     example = example_of(given)
+    sources = sources_of(given, example)
     with working("loading"):
-        loaded = load_simulation(given, example, sources_of(given, example))
+        loaded = load_simulation(given, example, sources)
     with loaded as simulation:
         yield simulation
 
@@ -134,12 +124,16 @@ def stdin_of(given: Given) -> BinaryIO | None:
 
 def sources_of(given: Given, example: ExampleFiles) -> list[Any]:
     """Return the paths and objects of the cluster; for a live one, the objects read from it."""
-    has_files = bool(given["files"] or given["example"])
-    is_live = bool(given["kubeconfig"] or given["context"]) or (is_run_by_kubectl() and not has_files)
-    if not (has_files or is_live):
+    if not (is_live(given) or given["files"] or given["example"]):
         raise click.UsageError("Missing option '-f' / '--filename', '--example' or '--kubeconfig'.")
-    live = read_cluster(given["kubeconfig"], given["context"]) if is_live else []
+    live = read_cluster(given["kubeconfig"], given["context"]) if is_live(given) else []
     return [live, *example.manifests, *given["files"]]
+
+
+def is_live(given: Given) -> bool:
+    """Return whether the options select a live cluster, alone or besides files."""
+    has_files = bool(given["files"] or given["example"])
+    return bool(given["kubeconfig"] or given["context"]) or (is_run_by_kubectl() and not has_files)
 
 
 def read_cluster(kubeconfig: str, context: str) -> ListedObjects:

@@ -13,8 +13,8 @@ import click
 
 from steersman.cli.exit_codes import ExitCode
 from steersman.cli.moments import seconds_of_record
-from steersman.cli.output import say, say_json, say_note
-from steersman.cli.parameters import plugin_option, trust_option
+from steersman.cli.output import say_answer, say_note
+from steersman.cli.parameters import output_option, plugin_option, trust_option
 from steersman.cli.progress import working
 from steersman.cli.terminal import terminal_width
 
@@ -24,15 +24,6 @@ if TYPE_CHECKING:
 
 MAX_DIFFERENCES: Final = 50
 """Maximum number of differences printed in a table; JSON contains all."""
-
-output_option = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="Format of the answer.",
-)
 
 
 def recording(simulation: Simulation, directory: str | None) -> AbstractContextManager[object]:
@@ -61,7 +52,7 @@ def recording(simulation: Simulation, directory: str | None) -> AbstractContextM
 @click.option(
     "--attempt", type=click.IntRange(1), metavar="NUMBER", help="With --extract, this attempt, not the last one."
 )
-@output_option
+@output_option("table", "json")
 def replay(
     directory: str,
     config_file: str | None,
@@ -93,10 +84,7 @@ def replay(
         found = replay_record(directory, configuration=config_file, plugins=plugins, trusts_record=trusts_record)
     for note in found.notes:
         say_note(note)
-    if output == "json":
-        say_json(found.to_dict())
-    else:
-        say("\n".join(_replay_lines(found, terminal_width())))
+    say_answer(output, found.to_dict, lambda: "\n".join(_replay_lines(found, terminal_width())))
     if not found.is_same:
         click.get_current_context().exit(ExitCode.NO)
     if found.not_compared and found.not_compared == found.recorded:
@@ -113,7 +101,7 @@ def replay(
 )
 @click.option("--until", metavar="TIME", help="Up to this time.")
 @click.option("--parquet", type=click.Path(), metavar="FILE", help="Write every decision to this file instead.")
-@output_option
+@output_option("table", "json")
 def history(
     directory: str, name: str | None, since: str | None, until: str | None, parquet: str | None, output: str
 ) -> None:
@@ -139,10 +127,7 @@ def history(
     found = history_of(directory, name, since=first, until=last)
     for problem in found.problems:
         say_note(str(problem))
-    if output == "json":
-        say_json(found.to_dict())
-    else:
-        say("\n".join(_history_lines(found, terminal_width())))
+    say_answer(output, found.to_dict, lambda: "\n".join(_history_lines(found, terminal_width())))
 
 
 def _print_scenario(directory: str, pod: str, attempt: int | None) -> None:

@@ -15,6 +15,7 @@ from steersman.cli.parameters import (
     CommandT,
     Given,
     config_option,
+    file_option,
     parse_duration,
     parse_seconds,
     plugin_option,
@@ -117,13 +118,7 @@ def _duration(name: str, text: str) -> Any:
 
 _CONFIGURATION = (
     config_option("A KubeSchedulerConfiguration (v1)."),
-    click.option(
-        "--write-config-to",
-        default="",
-        type=click.Path(),
-        metavar="FILE",
-        help="Write the configuration in force, and exit.",
-    ),
+    file_option("--write-config-to", "Write the configuration in force, and exit."),
     click.option("--feature-gates", default="", metavar="A=true,B=false", help="Feature gates, as kube-scheduler's."),
     version_option,
     plugin_option("A Python file with plugins. Repeatable."),
@@ -142,13 +137,7 @@ _QUEUE = (
     ),
 )
 _CLUSTER = (
-    click.option(
-        "--kubeconfig",
-        default="",
-        type=click.Path(),
-        metavar="FILE",
-        help="How to reach the cluster; before the file's.",
-    ),
+    file_option("--kubeconfig", "How to reach the cluster; before the file's."),
     click.option("--master", default="", metavar="URL", help="Address of the API server, before the kubeconfig's."),
     click.option("--kube-api-qps", type=float, metavar="NUMBER", help="Requests per second, in the long run."),
     click.option("--kube-api-burst", type=int, metavar="NUMBER", help="Requests at once."),

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steersman.base import InputError
-from steersman.cli.parameters import CommandT, Given, parse_list, parse_seconds, switch, with_options
+from steersman.cli.parameters import (
+    CommandT,
+    Given,
+    file_option,
+    parse_list,
+    parse_seconds,
+    switch,
+    with_options,
+)
 
 if TYPE_CHECKING:
     from steersman.run.app import AuthenticationOptions, ServingOptions
@@ -61,10 +69,6 @@ def _authentication(given: Given) -> AuthenticationOptions:
     )
 
 
-def _file(name: str, text: str) -> Any:
-    return click.option(name, default="", type=click.Path(), metavar="FILE", help=text)
-
-
 def _list(name: str, default: str, text: str, *names: str) -> Any:
     return click.option(
         name, *names, default=default, show_default=bool(default), callback=parse_list, metavar="A,…", help=text
@@ -83,22 +87,22 @@ _LISTENING = (
     click.option("--bind-address", default="0.0.0.0", show_default=True, help="Address of the HTTPS endpoints."),
     switch("--permit-port-sharing", "Let others listen on the same port (SO_REUSEPORT)."),
     switch("--permit-address-sharing", "Let others listen on the same address (SO_REUSEADDR)."),
-    _file("--tls-cert-file", "Certificate, read again when it changes; without one it is self-signed."),
-    _file("--tls-private-key-file", "Key of the certificate."),
+    file_option("--tls-cert-file", "Certificate, read again when it changes; without one it is self-signed."),
+    file_option("--tls-private-key-file", "Key of the certificate."),
     click.option(
         "--tls-min-version", default="", metavar="VERSION", help="VersionTLS12 (the default) or VersionTLS13."
     ),
     _list("--tls-cipher-suites", "", "Cipher suites below TLS 1.3, by their names in Kubernetes."),
 )
 _AUTHENTICATION = (
-    _file("--authentication-kubeconfig", "By whom tokens are reviewed; else by the scheduler's own cluster."),
+    file_option("--authentication-kubeconfig", "By whom tokens are reviewed; else by the scheduler's own cluster."),
     switch("--authentication-skip-lookup", "Do not look up in the cluster whom client certificates are believed."),
     switch("--authentication-tolerate-lookup-failure", "Start even if that cannot be looked up; the default."),
     _ttl("--authentication-token-webhook-cache-ttl", "token_ttl", "How long it is remembered whose token is whose."),
-    _file("--client-ca-file", "Authorities whose certificates name users; else looked up in the cluster."),
+    file_option("--client-ca-file", "Authorities whose certificates name users; else looked up in the cluster."),
 )
 _PROXY = (
-    _file("--requestheader-client-ca-file", "Authorities of proxies that name users in headers; else looked up."),
+    file_option("--requestheader-client-ca-file", "Authorities of proxies that name users in headers; else looked up."),
     _list("--requestheader-allowed-names", "", "Common names of such proxies; none: all of those authorities."),
     _list("--requestheader-username-headers", "x-remote-user", "Headers with the name of the user."),
     _list("--requestheader-uid-headers", "", "Headers with the uid of the user."),
@@ -106,7 +110,7 @@ _PROXY = (
     _list("--requestheader-extra-headers-prefix", "x-remote-extra-", "How headers with more begin."),
 )
 _AUTHORIZATION = (
-    _file("--authorization-kubeconfig", "By whom rights are reviewed; else by the scheduler's own cluster."),
+    file_option("--authorization-kubeconfig", "By whom rights are reviewed; else by the scheduler's own cluster."),
     _list("--authorization-always-allow-paths", "/healthz,/readyz,/livez", "Paths that need no rights.", "open_paths"),
     _ttl("--authorization-webhook-cache-authorized-ttl", "allowed_ttl", "How long a granted access is remembered."),
     _ttl("--authorization-webhook-cache-unauthorized-ttl", "denied_ttl", "How long a refused access is remembered."),

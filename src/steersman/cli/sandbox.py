@@ -17,6 +17,7 @@ from steersman.cli.parameters import (
     SEED,
     chosen_validation,
     config_option,
+    file_option,
     filename_option,
     plugin_option,
     seed_option,
@@ -34,13 +35,10 @@ DEFAULT_KUBECONFIG: Final = "sandbox.kubeconfig"
 @click.command()
 @filename_option("Manifests or dumps to begin with: a file, a directory, or - for standard input.")
 @click.option("--nodes", type=click.IntRange(0, 100_000), default=0, show_default=True, help="Create so many nodes.")
-@click.option("--node-template", default="", type=click.Path(), metavar="FILE", help="A Node that these are made from.")
-@click.option(
+@file_option("--node-template", "A Node that these are made from.")
+@file_option(
     "--kubelet-policy",
-    default="",
-    type=click.Path(),
-    metavar="FILE",
-    help="A KubeletPolicy or stages of KWOK: how long pods start and run. Default: a second to start and to stop.",
+    "A KubeletPolicy or stages of KWOK: how long pods start and run. Default: a second to start and to stop.",
 )
 @config_option("A KubeSchedulerConfiguration (v1).")
 @plugin_option("A Python file with plugins. May be repeated.")

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from steersman.cli.exit_codes import ExitCode
-from steersman.cli.output import say, say_error, say_json, say_note, say_yaml
+from steersman.cli.explain import MAX_NODES
+from steersman.cli.output import say_answer, say_note
 from steersman.cli.parameters import Given, parse_gates
 from steersman.cli.progress import working
 from steersman.cli.record import recording
 from steersman.cli.report_file import command_line, write_report
+from steersman.cli.simulate import conclude
 from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
-    from steersman.explain import PodExplanation
-    from steersman.simulation.scenario import Milestone, ScenarioResult
+    from steersman.simulation.scenario import Milestone
 
 MAX_PENDING: Final = 10
 """Maximum number of pending pods printed; JSON and YAML contain all."""
@@ -50,6 +50,7 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
 def simulate_scenario(given: Given) -> None:
     """Run the scenario selected by the options of `simulate`, print the result and set the exit
     code."""
+    from steersman.cli import scenario_report, simulation_report
     from steersman.explain import explain_pod
     from steersman.simulation.scenario import open_scenario
 
@@ -76,43 +77,23 @@ def simulate_scenario(given: Given) -> None:
         explanations = [explain_pod(result.simulation, pod) for pod in given["explain"]]
     for note in result.notes:
         say_note(note)
-    _print(result, explanations, given["output"], given["all_nodes"])
+    most_nodes = None if given["all_nodes"] else MAX_NODES
+    say_answer(
+        given["output"],
+        lambda: simulation_report.as_document(result, explanations),
+        lambda: scenario_report.as_table(result, explanations, most_nodes, MAX_PENDING, terminal_width()),
+    )
     if given["report_file"] is not None:
-        from steersman.simulation.scenario import scenario_report
+        from steersman.simulation.scenario import scenario_report as report_of_scenario
 
-        write_report(scenario_report(result, [command_line()]), given["report_file"])
-    _conclude(result, fail_on_pending=given["fail_on_pending"])
+        write_report(report_of_scenario(result, [command_line()]), given["report_file"])
+    unmet = [
+        f"{check.measure} is {check.value:g}, expected {check.expected}" for check in result.checks if not check.is_met
+    ]
+    conclude(result, given["fail_on_pending"], unmet)
 
 
 def _line(milestone: Milestone) -> str:
     from steersman.base import duration_text
 
     return f"{duration_text(milestone.at)} {milestone.text}"
-
-
-def _print(result: ScenarioResult, explanations: Sequence[PodExplanation], output: str, all_nodes: bool) -> None:
-    from steersman.cli import scenario_report, simulation_report
-    from steersman.cli.explain import MAX_NODES
-
-    if output == "table":
-        most = None if all_nodes else MAX_NODES
-        say(scenario_report.as_table(result, explanations, most, MAX_PENDING, terminal_width()))
-        return
-    document = simulation_report.as_document(result, explanations)
-    say_json(document) if output == "json" else say_yaml(document)
-
-
-def _conclude(result: ScenarioResult, *, fail_on_pending: bool) -> None:
-    context = click.get_current_context()
-    if result.stopped:
-        say_error(result.stopped)
-        context.exit(ExitCode.STOPPED)
-    if result.failed:
-        first = next(iter(result.failed.values()))
-        say_error(f"pod {first.pod} failed: {first.message}")
-        context.exit(ExitCode.NO)
-    for check in result.checks:
-        if not check.is_met:
-            say_error(f"{check.measure} is {check.value:g}, expected {check.expected}")
-    if not result.is_as_expected or (fail_on_pending and result.pending):
-        context.exit(ExitCode.NO)

@@ -16,9 +16,9 @@ import click
 
 from steersman.base import printable
 from steersman.cli.exit_codes import ExitCode
-from steersman.cli.live_cluster import cluster_options
-from steersman.cli.output import log_to_terminal, say, say_json, say_yaml
-from steersman.cli.parameters import parse_seconds
+from steersman.cli.live_cluster import cluster_options, effective_settings
+from steersman.cli.output import log_to_terminal, say, say_answer
+from steersman.cli.parameters import output_option, parse_seconds
 from steersman.cli.platforms import require_unix
 from steersman.cli.progress import working
 from steersman.cli.report_file import command_line, report_option, write_report
@@ -64,14 +64,7 @@ LINE_SECONDS: Final = 10.0
     help="Serve /metrics, /healthz and /readyz there, over HTTP and for everybody. Default: nowhere.",
 )
 @report_option
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "yaml", "jsonl"]),
-    default="text",
-    show_default=True,
-    help="jsonl: every comparison as a line, as soon as it is made.",
-)
+@output_option("text", "json", "yaml", "jsonl", text="jsonl: every comparison as a line, as soon as it is made.")
 def shadow(**given: Any) -> None:
     """Decide every pod again that another scheduler places, and compare. Nothing is written to the cluster.
 
@@ -88,19 +81,10 @@ def follow_cluster(given: dict[str, Any]) -> None:
     import os
 
     from steersman.kube.client import ClusterChoice, connect
-    from steersman.run.app import RunOptions, effective
     from steersman.run.shadow import DifferenceWriter
 
     options = _options(given)
-    settings = effective(
-        RunOptions(
-            config_file=given["config_file"],
-            plugin_files=given["plugins"],
-            feature_gates=given["feature_gates"],
-            emulated_version=given["emulated_version"],
-        )
-    )
-    settings = _named(settings, given["scheduler_name"])
+    settings = _named(effective_settings(given), given["scheduler_name"])
     chosen = given["kubeconfig"] or settings.configuration.client_connection.kubeconfig
     cluster = connect(ClusterChoice(chosen, given["context"], given["master"]), os.environ)
     folder = given["differences"]
@@ -108,7 +92,8 @@ def follow_cluster(given: dict[str, Any]) -> None:
     log_to_terminal("steersman")
     with _screen(given["output"], cluster.connection.server) as screen:
         summary = asyncio.run(_follow(cluster, settings, options, screen, writer))
-    _say(summary, given["output"])
+    if given["output"] != "jsonl":
+        say_answer(given["output"], summary.to_dict, lambda: summary.text(terminal_width()))
     if given["report_file"]:
         from steersman.run.shadow import shadow_report
 
@@ -212,15 +197,6 @@ def _progress(show: Callable[[str], None]) -> Callable[[ShadowSummary], None]:
             say(told, err=True)
 
     return tell
-
-
-def _say(summary: ShadowSummary, output: str) -> None:
-    if output == "json":
-        say_json(summary.to_dict())
-    elif output == "yaml":
-        say_yaml(summary.to_dict())
-    elif output == "text":
-        say(summary.text(terminal_width()))
 
 
 def _notes(settings: Effective) -> list[str]:

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from steersman.cli.examples import ExampleFiles, check_can_be_simulated, example_option, files_of, scenario_of
+from steersman.cli.examples import check_can_be_simulated, example_option, scenario_of
 from steersman.cli.exit_codes import ExitCode
 from steersman.cli.explain import MAX_NODES
 from steersman.cli.live_cluster import cluster_documents
-from steersman.cli.output import say, say_error, say_json, say_note, say_yaml
+from steersman.cli.output import say, say_answer, say_error, say_note
 from steersman.cli.parameters import (
     MANIFESTS,
     SEED,
@@ -21,13 +22,14 @@ from steersman.cli.parameters import (
     filename_option,
     gates_option,
     kubelet_policy_option,
+    output_option,
     plugin_option,
     pods_to_explain_option,
     seed_option,
     until_option,
     validation_options,
 )
-from steersman.cli.plan_inputs import live_options, load_simulation, read_cluster, scheduler_config_option
+from steersman.cli.plan_inputs import is_live, live_options, planned, scheduler_config_option
 from steersman.cli.progress import progress_bar, working
 from steersman.cli.record import recording
 from steersman.cli.report_file import command_line, interactive_option, report_option, write_page, write_report
@@ -72,14 +74,7 @@ if TYPE_CHECKING:
 @kubelet_policy_option
 @extenders_option
 @until_option("Go on for so much virtual time, for example 10m. Default: until nothing changes any more.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json", "yaml"]),
-    default="table",
-    show_default=True,
-    help="Format of the result.",
-)
+@output_option("table", "json", "yaml", text="Format of the result.")
 @pods_to_explain_option
 @click.option(
     "--fixes",
@@ -142,9 +137,11 @@ def _simulate_scenario(given: Given, scenario: str) -> None:
 def _simulate_cluster(given: Given) -> None:
     if given["settings"]:
         raise click.UsageError("--set is for --scenario.")
+    from steersman.cli import simulation_report
+
     timing = _Timing(given["verbose"])
     report_file = given["report_file"]
-    with _loaded(given) as simulation:
+    with planned(given) as simulation:
         timing.loaded()
         before = None if report_file is None else simulation.result()
         page = _page(simulation) if given["interactive"] else None
@@ -156,27 +153,18 @@ def _simulate_cluster(given: Given) -> None:
     for note in result.notes:
         say_note(note)
     if result.stopped and given["output"] == "table":
-        _conclude(result, given["fail_on_pending"])
-    _print(result, explanations, given["output"], None if given["all_nodes"] else MAX_NODES)
+        conclude(result, given["fail_on_pending"])
+    most_nodes = None if given["all_nodes"] else MAX_NODES
+    say_answer(
+        given["output"],
+        lambda: simulation_report.as_document(result, explanations),
+        lambda: simulation_report.as_table(result, explanations, most_nodes, terminal_width()),
+    )
     if page is not None:
         write_page(page.text(), report_file)
     elif report_file is not None:
         _write_report(simulation, result, before, report_file)
-    _conclude(result, given["fail_on_pending"])
-
-
-def _loaded(given: Given) -> Simulation:
-    is_live = _is_live(given)
-    if given["example"] is None and not given["files"] and not is_live:
-        raise click.UsageError("Missing option '-f' / '--filename', '--example' or '--kubeconfig'.")
-    example = ExampleFiles([], [], None) if given["example"] is None else files_of(given["example"])
-    live = read_cluster(given["kubeconfig"], given["context"]) if is_live else []
-    with working("loading"):
-        return load_simulation(given, example, [live, *example.manifests, *given["files"]])
-
-
-def _is_live(given: Given) -> bool:
-    return bool(given["kubeconfig"] or given["context"])
+    conclude(result, given["fail_on_pending"])
 
 
 def _run(simulation: Simulation, until: float | None, explain: tuple[str, ...]) -> Result:
@@ -192,7 +180,7 @@ def _explained(simulation: Simulation, result: Result, given: Given, unrun: Simu
     from steersman.explain import ExplainOptions, explain_pod, pod_of_suspended_job
     from steersman.simulation import pod_key
 
-    served = _served(given) if _is_live(given) else None
+    served = _served(given) if is_live(given) else None
     for pod in pods:
         if pod_of_suspended_job(simulation, pod_key(pod)) is None:
             result.explain(pod)  # refuses a pod that the run is not about
@@ -209,21 +197,6 @@ def _served(given: Given) -> DocumentSource:
     return cluster_documents(ClusterChoice(given["kubeconfig"], given["context"], ""))
 
 
-def _print(
-    result: Result,
-    explanations: list[PodExplanation],
-    output: str,
-    most: int | None,
-) -> None:
-    from steersman.cli import simulation_report
-
-    if output == "table":
-        say(simulation_report.as_table(result, explanations, most, terminal_width()))
-        return
-    document = simulation_report.as_document(result, explanations)
-    say_json(document) if output == "json" else say_yaml(document)
-
-
 def _page(simulation: Simulation) -> FilePage:
     from steersman.sandbox.web import FilePage
 
@@ -238,7 +211,9 @@ def _write_report(simulation: Simulation, result: Result, before: Result | None,
     write_report(simulation_report(result, before, groups, [command_line()]), path)
 
 
-def _conclude(result: Result, fail_on_pending: bool) -> None:
+def conclude(result: Result, fail_on_pending: bool, unmet: Sequence[str] = ()) -> None:
+    """End the command with the exit code of the result; `unmet` are the expectations of a scenario
+    that are not met."""
     context = click.get_current_context()
     if result.stopped:
         say_error(result.stopped)
@@ -248,9 +223,13 @@ def _conclude(result: Result, fail_on_pending: bool) -> None:
         others = f" (and {len(result.failed) - 1} more pods)" if len(result.failed) > 1 else ""
         say_error(f"pod {first.pod}{others} failed: {first.message}")
         context.exit(ExitCode.NO)
+    problems = list(unmet)
     if fail_on_pending and result.pending:
         are = "pod is" if len(result.pending) == 1 else "pods are"
-        say_error(f"{len(result.pending)} {are} pending")
+        problems.append(f"{len(result.pending)} {are} pending")
+    for problem in problems:
+        say_error(problem)
+    if problems:
         context.exit(ExitCode.NO)
 
 

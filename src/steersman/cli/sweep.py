@@ -11,7 +11,7 @@ import click
 
 from steersman.cli.examples import example_option, sweep_of
 from steersman.cli.exit_codes import ExitCode
-from steersman.cli.output import say, say_error, say_json, say_yaml
+from steersman.cli.output import say_answer, say_error
 from steersman.cli.platforms import require_unix
 from steersman.cli.report_file import command_line, report_option, write_report
 from steersman.cli.sweep_progress import sweep_progress
@@ -85,20 +85,12 @@ def sweep(
     except OSError as error:
         _say_how_to_resume(f"{target}: cannot be written: {error.strerror or error}", file, target, ray)
         click.get_current_context().exit(ExitCode.BAD_INPUT)
-    _print(result, output_format)
+    from steersman.cli import sweep_table
+
+    say_answer(output_format, result.to_dict, lambda: "\n".join(sweep_table.as_lines(result, terminal_width())))
     if report_file is not None:
         write_report(result.report([command_line()]), report_file)
     _conclude(result)
-
-
-def _print(result: SweepResult, output_format: str) -> None:
-    from steersman.cli import sweep_table
-
-    if output_format == "table":
-        say("\n".join(sweep_table.as_lines(result, terminal_width())))
-        return
-    document = result.to_dict()
-    say_json(document) if output_format == "json" else say_yaml(document)
 
 
 def _say_how_to_resume(reason: str, file: str, target: Path, ray: str | None) -> None:
