@@ -29,25 +29,6 @@ _MAX_PREFIX: Final = 58
 _SET_BY_SERVER: Final = ("selfLink", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "uid")
 _REFUSED_IF_SENT: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 """Fields an update must not set unless the object is terminating; others are ignored."""
-_COUNTED_WITHOUT_STRUCT: Final = frozenset(
-    {
-        "customresourcedefinitions",
-        "endpointslices",
-        "flowschemas",
-        "ingresses",
-        "ingressclasses",
-        "mutatingadmissionpolicies",
-        "mutatingadmissionpolicybindings",
-        "mutatingwebhookconfigurations",
-        "networkpolicies",
-        "podtemplates",
-        "prioritylevelconfigurations",
-        "validatingadmissionpolicies",
-        "validatingadmissionpolicybindings",
-        "validatingwebhookconfigurations",
-    }
-)
-"""Resources with a generation upstream that `cluster.store.store` cannot infer."""
 
 
 def identified(target: RequestTarget, document: Document, *, needs_name: bool = False) -> Document:
@@ -108,7 +89,7 @@ def as_new(resource: Resource, document: Document, now: str, *, is_custom: bool,
     if not metadata.get("name"):
         metadata["name"] = _generated_name(resource, metadata)
     metadata |= {"uid": str(uuid.uuid4()), "creationTimestamp": now}
-    if is_custom or resource.plural in _COUNTED_WITHOUT_STRUCT:
+    if is_custom or resource.counts_generation:
         metadata["generation"] = 1
     created = {**document, "metadata": metadata}
     if resource.subresource("status") is not None and (resource.group, resource.plural) not in _KEEPS_CREATED_STATUS:

@@ -21,35 +21,6 @@ from steersman.cluster.apiserver.statuses import bad_request
 from steersman.cluster.store import Document
 
 _EVENT_FIELDS: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-_SELECTABLE: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
-    ("", "pods"): (
-        "spec.nodeName",
-        "spec.restartPolicy",
-        "spec.schedulerName",
-        "spec.serviceAccountName",
-        "spec.hostNetwork",
-        "status.phase",
-        "status.podIP",
-        "status.podIPs",
-        "status.nominatedNodeName",
-    ),
-    ("", "nodes"): ("spec.unschedulable",),
-    ("", "namespaces"): ("status.phase",),
-    ("", "secrets"): ("type",),
-    ("", "services"): ("spec.clusterIP", "spec.type"),
-    ("", "replicationcontrollers"): ("status.replicas",),
-    ("apps", "replicasets"): ("status.replicas",),
-    ("batch", "jobs"): ("status.successful",),
-    ("certificates.k8s.io", "certificatesigningrequests"): ("spec.signerName",),
-    ("resource.k8s.io", "resourceslices"): ("spec.nodeName", "spec.driver"),
-    ("", "events"): (
-        *(f"involvedObject.{name}" for name in _EVENT_FIELDS),
-        "reason",
-        "reportingComponent",
-        "source",
-        "type",
-    ),
-}
 _RENAMED: Final = {
     "spec.host": "spec.nodeName",
     "reportingController": "reportingComponent",
@@ -157,11 +128,10 @@ def _field_term(resource: Resource, term: str, custom_fields: tuple[str, ...]) -
 def _selectable(resource: Resource, field: str, custom_fields: tuple[str, ...]) -> str:
     if field in ("metadata.name", "metadata.namespace"):
         return field
-    group = "" if resource.plural == "events" else resource.group
     name = _RENAMED.get(field, field)
-    if name in _SELECTABLE.get((group, resource.plural), ()) or field in custom_fields:
+    if name in resource.selectable_fields or field in custom_fields:
         return name
-    if (group, resource.plural) not in _SELECTABLE and not custom_fields:
+    if not resource.selectable_fields and not custom_fields:
         raise bad_request(f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"')
     raise bad_request(f"field label not supported: {field}")
 
