@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of nodes, services, storage, configuration and events, with the cells of `kubectl get`."""
+"""Cells of `kubectl get` for nodes, services, storage, configuration and events; `tables.json` names the functions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from steersman.api import elements, part
-from steersman.cluster.apiserver.table_layouts import age_cell, field, layout, name_cell, table
-from steersman.cluster.apiserver.table_texts import NONE, UNKNOWN, UNSET, access_modes_text, age, labels_text, with_more
+from steersman.cluster.apiserver.table_layouts import Cells, name_cell
+from steersman.cluster.apiserver.table_texts import NONE, UNKNOWN, UNSET, access_modes_text, age, with_more
 from steersman.cluster.store.documents import Document
 
 _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
@@ -40,24 +40,19 @@ def _address(node: Document, kind: str) -> str:
     return next((str(found.get("address")) for found in addresses if found.get("type") == kind), NONE)
 
 
+def _internal_ip(node: Document, _: float) -> str:
+    return _address(node, "InternalIP")
+
+
+def _external_ip(node: Document, _: float) -> str:
+    return _address(node, "ExternalIP")
+
+
 def _kernel(node: Document, _: float) -> str:
     info = part(node, "status", "nodeInfo")
     kernel, architecture = info.get("kernelVersion") or UNKNOWN, info.get("architecture")
     return f"{kernel} ({architecture})" if architecture else kernel
 
-
-table("", "Node", {
-    "Name": name_cell,
-    "Status": _node_status,
-    "Roles": _roles,
-    "Age": age_cell,
-    "Version": field("status.nodeInfo.kubeletVersion"),
-    "Internal-IP!": lambda node, _: _address(node, "InternalIP"),
-    "External-IP!": lambda node, _: _address(node, "ExternalIP"),
-    "OS-Image!": field("status.nodeInfo.osImage", UNKNOWN),
-    "Kernel-Version!": _kernel,
-    "Container-Runtime!": field("status.nodeInfo.containerRuntimeVersion", UNKNOWN),
-})  # fmt: skip
 
 # -- services and networks -------------------------------------------------------------------------
 
@@ -85,9 +80,17 @@ def _load_balancer(document: Document, _: float) -> str:
     return ",".join(sorted(found - {""}))
 
 
+def _service_ports(service: Document, _: float) -> str:
+    return ",".join(map(_service_port, elements(service, "spec", "ports"))) or NONE
+
+
 def _service_port(port: Mapping[str, Any]) -> str:
     node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
     return f"{port.get('port')}{node_port}/{port.get('protocol', 'TCP')}"
+
+
+def _ingress_ports(ingress: Document, _: float) -> str:
+    return "80, 443" if elements(ingress, "spec", "tls") else "80"
 
 
 def _hosts(ingress: Document, _: float) -> str:
@@ -114,32 +117,6 @@ def _slice_addresses(document: Document, _: float) -> str:
     endpoints = elements(document, "endpoints")
     return with_more([str(a) for endpoint in endpoints for a in endpoint.get("addresses") or ()]) or UNSET
 
-
-table("", "Service", {
-    "Name": name_cell,
-    "Type": field("spec.type"),
-    "Cluster-IP": _cluster_address,
-    "External-IP": _external_addresses,
-    "Port(s)": lambda service, _: ",".join(map(_service_port, elements(service, "spec", "ports"))) or NONE,
-    "Age": age_cell,
-    "Selector!": lambda service, _: labels_text(part(service, "spec").get("selector")),
-})  # fmt: skip
-table("networking.k8s.io", "Ingress", {
-    "Name": name_cell,
-    "Class": field("spec.ingressClassName", NONE),
-    "Hosts": _hosts,
-    "Address": _load_balancer,
-    "Ports": lambda ingress, _: "80, 443" if elements(ingress, "spec", "tls") else "80",
-    "Age": age_cell,
-})  # fmt: skip
-table("", "Endpoints", {"Name": name_cell, "Endpoints": _endpoints, "Age": age_cell})
-table("discovery.k8s.io", "EndpointSlice", {
-    "Name": name_cell,
-    "AddressType": field("addressType"),
-    "Ports": _slice_ports,
-    "Endpoints": _slice_addresses,
-    "Age": age_cell,
-})  # fmt: skip
 
 # -- storage ---------------------------------------------------------------------------------------
 
@@ -171,39 +148,6 @@ def _class_name(document: Document, now: float) -> str:
     return f"{name} (default)" if is_default else name
 
 
-table("", "PersistentVolume", {
-    "Name": name_cell,
-    "Capacity": lambda volume, _: str(part(volume, "spec", "capacity").get("storage", "0")),
-    "Access Modes": lambda volume, _: access_modes_text(part(volume, "spec").get("accessModes")),
-    "Reclaim Policy": field("spec.persistentVolumeReclaimPolicy"),
-    "Status": _phase,
-    "Claim": _claim_of_volume,
-    "StorageClass": field("spec.storageClassName"),
-    "VolumeAttributesClass": field("spec.volumeAttributesClassName", UNSET),
-    "Reason": field("status.reason"),
-    "Age": age_cell,
-    "VolumeMode!": field("spec.volumeMode", UNSET),
-})  # fmt: skip
-table("", "PersistentVolumeClaim", {
-    "Name": name_cell,
-    "Status": _phase,
-    "Volume": field("spec.volumeName"),
-    "Capacity": _claim_capacity,
-    "Access Modes": _claim_modes,
-    "StorageClass": field("spec.storageClassName"),
-    "VolumeAttributesClass": field("spec.volumeAttributesClassName", UNSET),
-    "Age": age_cell,
-    "VolumeMode!": field("spec.volumeMode", UNSET),
-})  # fmt: skip
-table("storage.k8s.io", "StorageClass", {
-    "Name": _class_name,
-    "Provisioner": field("provisioner"),
-    "ReclaimPolicy": field("reclaimPolicy", "Delete"),
-    "VolumeBindingMode": field("volumeBindingMode", "Immediate"),
-    "AllowVolumeExpansion": field("allowVolumeExpansion", False),
-    "Age": age_cell,
-})  # fmt: skip
-
 # -- configuration and the rest --------------------------------------------------------------------
 
 
@@ -217,6 +161,14 @@ def _quota_usage(document: Document, *, is_limit: bool) -> str:
     return ", ".join(f"{name}: {used.get(name, '0')}/{hard[name]}" for name in names)
 
 
+def _request_usage(quota: Document, _: float) -> str:
+    return _quota_usage(quota, is_limit=False)
+
+
+def _limit_usage(quota: Document, _: float) -> str:
+    return _quota_usage(quota, is_limit=True)
+
+
 def _claim_state(document: Document, _: float) -> str:
     is_deleted = bool(part(document, "metadata").get("deletionTimestamp"))
     states = ["deleted"] if is_deleted else []
@@ -227,38 +179,16 @@ def _claim_state(document: Document, _: float) -> str:
     return ",".join(states)
 
 
-table("", "Namespace", {"Name": name_cell, "Status": field("status.phase"), "Age": age_cell})
-table("", "ConfigMap", {"Name": name_cell, "Data": _data_keys, "Age": age_cell})
-table("", "Secret", {"Name": name_cell, "Type": field("type", "Opaque"), "Data": _data_keys, "Age": age_cell})
-table("", "ServiceAccount", {"Name": name_cell, "Age": age_cell})
-table("scheduling.k8s.io", "PriorityClass", {
-    "Name": name_cell,
-    "Value:integer": field("value", 0),
-    "Global-Default:boolean": field("globalDefault", False),
-    "Age": age_cell,
-    "PreemptionPolicy": field("preemptionPolicy"),
-})  # fmt: skip
-table("", "ResourceQuota", {
-    "Name": name_cell,
-    "Request": lambda quota, _: _quota_usage(quota, is_limit=False),
-    "Limit": lambda quota, _: _quota_usage(quota, is_limit=True),
-    "Age": age_cell,
-})  # fmt: skip
-table("coordination.k8s.io", "Lease", {"Name": name_cell, "Holder": field("spec.holderIdentity"), "Age": age_cell})
-table("resource.k8s.io", "ResourceClaim", {"Name": name_cell, "State": _claim_state, "Age": age_cell})
-table("apiextensions.k8s.io", "CustomResourceDefinition", {
-    "Name": name_cell,
-    "Created At:date": field("metadata.creationTimestamp", None),
-})  # fmt: skip
-
 # -- events ----------------------------------------------------------------------------------------
 
 
-def _event_layout(group: str, involved: str, message: str, deprecated: bool) -> None:
-    columns = "Last Seen|Type|Reason|Object|Subobject!|Source!|Message|First Seen!|Count!|Name!"
+EVENT_COLUMNS: Final = "Last Seen|Type|Reason|Object|Subobject!|Source!|Message|First Seen!|Count!|Name!"
+
+
+def event_cells(involved: str, message: str, prefix: str = "") -> Cells:
+    """Return the function of an Event's cells; two groups serve events with different field names."""
 
     def cells(document: Document, now: float) -> Sequence[Any]:
-        prefix = "deprecated" if deprecated else ""
         first = document.get(_camel(prefix, "firstTimestamp")) or document.get("eventTime")
         last = document.get(_camel(prefix, "lastTimestamp")) or first
         series = part(document, "series")
@@ -278,7 +208,7 @@ def _event_layout(group: str, involved: str, message: str, deprecated: bool) -> 
             name_cell(document, now),
         ]
 
-    layout(group, "Event", columns)(cells)
+    return cells
 
 
 def _camel(prefix: str, name: str) -> str:
@@ -289,7 +219,3 @@ def _event_source(document: Document, source: Mapping[str, Any]) -> str:
     component = source.get("component") or document.get("reportingComponent") or document.get("reportingController")
     instance = source.get("host") or document.get("reportingInstance")
     return ", ".join(str(text) for text in (component, instance) if text)
-
-
-_event_layout("", "involvedObject", "message", deprecated=False)
-_event_layout("events.k8s.io", "regarding", "note", deprecated=True)

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layouts of tables: the columns of a kind, and the cell of each column.
 
-`workload_tables` and `cluster_tables` declare a dict of columns per kind, as upstream's printers do.
+`tables.json` declares the columns of each kind, as upstream's printers do; `workload_tables` and `cluster_tables` have
+functions of cells.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from steersman.api import part
-from steersman.cluster.apiserver.table_texts import age
+from steersman.cluster.apiserver.table_texts import access_modes_text, age, labels_text, selector_text
 from steersman.cluster.store.documents import Document
 
 Cell: TypeAlias = Callable[[Document, float], Any]
@@ -38,26 +41,67 @@ class TableLayout(msgspec.Struct, frozen=True):
     cells: Cells
 
 
-LAYOUTS: Final[dict[tuple[str, str], TableLayout]] = {}
-"""Layouts by group and kind."""
+def layout(columns: str, cells: Cells) -> TableLayout:
+    """Return the layout with one function for all cells; `|` separates the columns."""
+    return TableLayout(tuple(map(_column, columns.split("|"))), cells)
 
 
-def layout(group: str, kind: str, columns: str) -> Callable[[Cells], Cells]:
-    """Declare a function of all cells of a kind; `|` separates columns, written as in `table`."""
+def declared_layouts(*modules: ModuleType) -> dict[tuple[str, str], TableLayout]:
+    """Return the layouts in `tables.json` by group and kind.
 
-    def declare(cells: Cells) -> Cells:
-        LAYOUTS[group, kind] = TableLayout(tuple(map(_column, columns.split("|"))), cells)
-        return cells
+    A column is written as `Name`, `Desired:integer` (type) or `Selector!` (priority 1). Its cell is the path of a field,
+    `format:path`, or `=function` of one of the modules; a list has a default too.
+    """
+    functions = {name: value for module in modules for name, value in vars(module).items()}
+    tables = msgspec.json.decode(Path(__file__).with_name("tables.json").read_bytes())
+    found = {}
+    for name, columns in tables.items():
+        group, _, kind = name.rpartition("/")
+        found[group, kind] = _table(columns, functions)
+    return found
 
-    return declare
+
+def _table(columns: Mapping[str, Any], functions: Mapping[str, Cell]) -> TableLayout:
+    cells = tuple(_declared_cell(notation, functions) for notation in columns.values())
+    names = tuple(map(_column, columns))
+    return TableLayout(names, lambda document, now: [cell(document, now) for cell in cells])
 
 
-def table(group: str, kind: str, columns: Mapping[str, Cell]) -> None:
-    """Declare the columns of a kind: `Name`, `Desired:integer` (type), `Selector!` (priority 1)."""
-    functions = tuple(columns.values())
-    LAYOUTS[group, kind] = TableLayout(
-        tuple(map(_column, columns)), lambda document, now: [cell(document, now) for cell in functions]
-    )
+def _declared_cell(notation: str | list[Any], functions: Mapping[str, Cell]) -> Cell:
+    text, *default = [notation] if isinstance(notation, str) else notation
+    if text.startswith("="):
+        return functions[text[1:]]
+    name, _, path = text.rpartition(":")
+    return _formatted(_FORMATS[name], path, *default) if name else field(path, *default)
+
+
+def _formatted(write: Callable[[Any, float], Any], path: str, default: Any = None) -> Cell:
+    """Return the cell with a field as `write` formats it; a default replaces an empty text or value."""
+    value = field(path, None)
+
+    def cell(document: Document, now: float) -> Any:
+        found = value(document, now)
+        if default is None:
+            return write(found, now)
+        return default if found is None else write(found, now) or default
+
+    return cell
+
+
+def _of_containers(name: str) -> Callable[[Any, float], str]:
+    return lambda containers, _: ",".join(str(container.get(name, "")) for container in containers or ())
+
+
+_FORMATS: Final[Mapping[str, Callable[[Any, float], Any]]] = {
+    "age": age,
+    "count": lambda values, _: len(values or ()),
+    "images": _of_containers("image"),
+    "labels": lambda labels, _: labels_text(labels),
+    "modes": lambda modes, _: access_modes_text(modes),
+    "names": _of_containers("name"),
+    "selector": lambda selector, _: selector_text(selector),
+    "text": lambda value, _: str(value),
+}
 
 
 def field(path: str, default: Any = "") -> Cell:
@@ -74,9 +118,7 @@ def field(path: str, default: Any = "") -> Cell:
 name_cell: Final = field("metadata.name")
 
 
-def age_cell(document: Document, now: float) -> str:
-    """Return the age of an object."""
-    return age(part(document, "metadata").get("creationTimestamp"), now)
+age_cell: Final = _formatted(age, "metadata.creationTimestamp")
 
 
 def _column(text: str) -> TableColumn:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`meta.k8s.io/v1` Tables: objects as the rows that `kubectl get` prints.
 
-`workload_tables`, `group_tables` and `cluster_tables` declare columns of built-in kinds; a CustomResourceDefinition
-has its own (`additionalPrinterColumns`); other kinds have a name and an age.
+`tables.json` declares columns of built-in kinds; a CustomResourceDefinition has its own (`additionalPrinterColumns`);
+other kinds have a name and an age.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import msgspec
 
 from steersman.api import find_values, part
 from steersman.base import InputError
-from steersman.cluster.apiserver import cluster_tables, group_tables, workload_tables  # noqa: F401 - they declare layouts
-from steersman.cluster.apiserver.table_layouts import LAYOUTS, TableColumn, TableLayout
+from steersman.cluster.apiserver import cluster_tables, workload_tables
+from steersman.cluster.apiserver.table_layouts import TableColumn, TableLayout, declared_layouts, layout
 from steersman.cluster.apiserver.table_texts import INVALID, age
 from steersman.cluster.store.documents import Document
 
@@ -25,6 +25,15 @@ IncludeObject: TypeAlias = Literal["Metadata", "Object", "None"]
 PrinterColumn: TypeAlias = Mapping[str, Any]
 """An entry of `additionalPrinterColumns`."""
 
+LAYOUTS: Final[Mapping[tuple[str, str], TableLayout]] = {
+    **declared_layouts(cluster_tables, workload_tables),
+    ("", "Pod"): layout(workload_tables.POD_COLUMNS, workload_tables.pod_cells),
+    ("", "Event"): layout(cluster_tables.EVENT_COLUMNS, cluster_tables.event_cells("involvedObject", "message")),
+    ("events.k8s.io", "Event"): layout(
+        cluster_tables.EVENT_COLUMNS, cluster_tables.event_cells("regarding", "note", "deprecated")
+    ),
+}
+"""Layouts by group and kind."""
 _META_VERSION: Final = "meta.k8s.io/v1"
 _NAME: Final = TableColumn("Name", "string", "name", "Name must be unique within a namespace.")
 _AGE: Final[PrinterColumn] = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}

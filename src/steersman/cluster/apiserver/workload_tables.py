@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of pods, workloads, budgets and autoscalers, with the cells of `kubectl get`."""
+"""Cells of `kubectl get` for pods, workloads, budgets, autoscalers and pod groups; `tables.json` names the functions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from steersman.api import FINISHED_PHASES, POD_SCHEDULED, elements, part, timestamps
+from steersman.api import FINISHED_PHASES, INITIALLY_SCHEDULED, POD_SCHEDULED, elements, part, timestamps
 from steersman.base import InputError
-from steersman.cluster.apiserver.table_layouts import Cell, age_cell, field, layout, name_cell, table
+from steersman.cluster.apiserver.table_layouts import age_cell, name_cell
 from steersman.cluster.apiserver.table_texts import (
     NONE,
     UNSET,
     age,
     human_duration,
-    labels_text,
-    selector_text,
     with_more,
 )
 from steersman.cluster.store.documents import Document
@@ -29,8 +27,10 @@ def _has_condition(document: Document, kind: str, status: str = "True") -> bool:
 # -- pods ------------------------------------------------------------------------------------------
 
 
-@layout("", "Pod", "Name|Ready|Status|Restarts|Age|IP!|Node!|Nominated Node!|Readiness Gates!")
-def _pod(pod: Document, now: float) -> Sequence[Any]:
+POD_COLUMNS: Final = "Name|Ready|Status|Restarts|Age|IP!|Node!|Nominated Node!|Readiness Gates!"
+
+
+def pod_cells(pod: Document, now: float) -> Sequence[Any]:
     summary = _PodSummary(pod)
     spec, status = part(pod, "spec"), part(pod, "status")
     addresses = elements(pod, "status", "podIPs")
@@ -156,21 +156,6 @@ def _end(terminated: Mapping[str, Any]) -> str:
 # -- workloads -------------------------------------------------------------------------------------
 
 
-def _template_cells(*template: str) -> dict[str, Cell]:
-    """Return the wide columns for container names and images of a pod template."""
-
-    def texts(name: str) -> Cell:
-        return lambda document, _: ",".join(
-            str(container.get(name, "")) for container in elements(document, *template, "spec", "containers")
-        )
-
-    return {"Containers!": texts("name"), "Images!": texts("image")}
-
-
-def _selector(*path: str, default: str = NONE) -> Cell:
-    return lambda document, _: selector_text(part(document, *path)) or default
-
-
 def _replicas(document: Document, _: float) -> int:
     replicas: int | None = part(document, "spec").get("replicas")
     return 1 if replicas is None else replicas
@@ -178,45 +163,6 @@ def _replicas(document: Document, _: float) -> int:
 
 def _ready_replicas(document: Document, now: float) -> str:
     return f"{part(document, 'status').get('readyReplicas', 0)}/{_replicas(document, now)}"
-
-
-_TEMPLATE: Final = _template_cells("spec", "template")
-_REPLICAS: Final[dict[str, Cell]] = {
-    "Name": name_cell,
-    "Desired:integer": _replicas,
-    "Current:integer": field("status.replicas", 0),
-    "Ready:integer": field("status.readyReplicas", 0),
-    "Age": age_cell,
-    **_TEMPLATE,
-}
-
-table("apps", "Deployment", {
-    "Name": name_cell,
-    "Ready": _ready_replicas,
-    "Up-to-date": field("status.updatedReplicas", 0),
-    "Available": field("status.availableReplicas", 0),
-    "Age": age_cell,
-    **_TEMPLATE,
-    "Selector!": _selector("spec", "selector", default=""),
-})  # fmt: skip
-table("apps", "ReplicaSet", {**_REPLICAS, "Selector!": _selector("spec", "selector")})
-table("", "ReplicationController", {
-    **_REPLICAS,
-    "Selector!": lambda document, _: labels_text(part(document, "spec", "selector")),
-})  # fmt: skip
-table("apps", "StatefulSet", {"Name": name_cell, "Ready": _ready_replicas, "Age": age_cell, **_TEMPLATE})
-table("apps", "DaemonSet", {
-    "Name": name_cell,
-    "Desired:integer": field("status.desiredNumberScheduled", 0),
-    "Current:integer": field("status.currentNumberScheduled", 0),
-    "Ready:integer": field("status.numberReady", 0),
-    "Up-to-date:integer": field("status.updatedNumberScheduled", 0),
-    "Available:integer": field("status.numberAvailable", 0),
-    "Node Selector": lambda document, _: labels_text(part(document, "spec", "template", "spec", "nodeSelector")),
-    "Age": age_cell,
-    **_TEMPLATE,
-    "Selector!": _selector("spec", "selector"),
-})  # fmt: skip
 
 
 # -- jobs ------------------------------------------------------------------------------------------
@@ -259,32 +205,6 @@ def _suspended(document: Document, _: float) -> str:
     return UNSET if suspend is None else str(bool(suspend))
 
 
-def _last_run(document: Document, now: float) -> str:
-    last = part(document, "status").get("lastScheduleTime")
-    return age(last, now) if last else NONE
-
-
-table("batch", "Job", {
-    "Name": name_cell,
-    "Status": _job_status,
-    "Completions": _completions,
-    "Duration": _job_duration,
-    "Age": age_cell,
-    **_TEMPLATE,
-    "Selector!": _selector("spec", "selector"),
-})  # fmt: skip
-table("batch", "CronJob", {
-    "Name": name_cell,
-    "Schedule": field("spec.schedule"),
-    "Timezone": field("spec.timeZone", NONE),
-    "Suspend:boolean": _suspended,
-    "Active:integer": lambda document, _: len(elements(document, "status", "active")),
-    "Last Schedule": _last_run,
-    "Age": age_cell,
-    **_template_cells("spec", "jobTemplate", "spec", "template"),
-    "Selector!": _selector("spec", "jobTemplate", "spec", "selector"),
-})  # fmt: skip
-
 # -- budgets and autoscalers -----------------------------------------------------------------------
 
 
@@ -318,29 +238,28 @@ def _percent(value: Any, otherwise: str) -> str:
     return otherwise if value is None else f"{value}%"
 
 
-def _text_of(path: str, default: str) -> Cell:
-    value = field(path, default)
-    return lambda document, now: str(value(document, now))
-
-
 def _scale_target(document: Document, _: float) -> str:
     target = part(document, "spec", "scaleTargetRef")
     return f"{target.get('kind', '')}/{target.get('name', '')}"
 
 
-table("policy", "PodDisruptionBudget", {
-    "Name": name_cell,
-    "Min Available": _text_of("spec.minAvailable", "N/A"),
-    "Max Unavailable": _text_of("spec.maxUnavailable", "N/A"),
-    "Allowed Disruptions:integer": field("status.disruptionsAllowed", 0),
-    "Age": age_cell,
-})  # fmt: skip
-table("autoscaling", "HorizontalPodAutoscaler", {
-    "Name": name_cell,
-    "Reference": _scale_target,
-    "Targets": _metrics,
-    "MinPods": _text_of("spec.minReplicas", UNSET),
-    "MaxPods": field("spec.maxReplicas", 0),
-    "Replicas": field("status.currentReplicas", 0),
-    "Age": age_cell,
-})  # fmt: skip
+# -- pod groups --------------------------------------------------------------------------------------
+
+
+def _group_policy(group: Document, _: float) -> str:
+    return "Basic" if part(group, "spec", "schedulingPolicy").get("gang") is None else "Gang"
+
+
+def _group_workload(group: Document, _: float) -> str:
+    reference = part(group, "spec").get("workloadRef")
+    return NONE if reference is None else str(reference.get("workloadName") or "")
+
+
+def _group_status(group: Document, _: float) -> str:
+    conditions = {condition.get("type"): condition for condition in elements(group, "status", "conditions")}
+    if (target := conditions.get("DisruptionTarget")) is not None:
+        return str(target.get("reason") or "")
+    scheduled = conditions.get(INITIALLY_SCHEDULED)
+    if scheduled is None:
+        return "Pending"
+    return "Scheduled" if scheduled.get("status") == "True" else "Unschedulable"
