@@ -39,7 +39,7 @@ def test_pods_appear_under_the_node_that_they_are_nominated_to() -> None:
     queue.add(make_pod("c").nominated("n2"))
     queue.add(make_pod("d"))
     assert queue.names() == {"n1": ["a", "b"], "n2": ["c"]}
-    assert [pod.name for pod in queue.nominated.on("n2")] == ["c"]
+    assert [pod.name for pod in queue.nominated.pods_on("n2")] == ["c"]
 
 
 def test_a_nomination_that_ends_is_gone() -> None:
@@ -49,7 +49,7 @@ def test_a_nomination_that_ends_is_gone() -> None:
     assert queue.names() == {"n1": ["a"]}
     queue.queue.delete_nominated_pod_if_exists(pod.obj())
     assert queue.names() == {}
-    assert queue.nominated.on("n1") == ()
+    assert queue.nominated.pods_on("n1") == ()
 
 
 def test_a_nomination_that_moves_leaves_nothing_behind() -> None:
@@ -73,14 +73,14 @@ def test_a_pod_that_changes_is_seen_as_it_is_now() -> None:
     queue = Queue()
     old = make_pod("a").nominated("n1").req(cpu="1")
     queue.add(old)
-    assert queue.nominated.on("n1")[0].requests("cpu") == 1000
+    assert queue.nominated.pods_on("n1")[0].requests("cpu") == 1000
     new = make_pod("a").nominated("n1").req(cpu="2")
     queue.pods["default/a"] = new.obj()
     queue.queue.update(old.obj(), new.obj())
-    assert queue.nominated.on("n1")[0].requests("cpu") == 2000
+    assert queue.nominated.pods_on("n1")[0].requests("cpu") == 2000
 
 
 def test_the_same_pods_are_given_as_long_as_nothing_changes() -> None:
     queue = Queue()
     queue.add(make_pod("a").nominated("n1"))
-    assert queue.nominated.on("n1")[0] is queue.nominated.on("n1")[0]
+    assert queue.nominated.pods_on("n1")[0] is queue.nominated.pods_on("n1")[0]

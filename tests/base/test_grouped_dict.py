@@ -53,7 +53,7 @@ def test_groups_and_their_copies_equal_dicts_of_dicts(steps: list[Step]) -> None
         _take(step, pairs)
         for groups, expected in pairs:
             for name in _NAMES:
-                assert list(groups.of(name).items()) == list(expected.get(name, {}).items())
+                assert list(groups.entries_of(name).items()) == list(expected.get(name, {}).items())
                 assert (name in groups) == bool(expected.get(name))
 
 
@@ -62,18 +62,18 @@ def test_a_change_copies_the_group_that_changes_and_no_other() -> None:
     fork = _copy(origin)
     fork.put("a", 7, 7)
     origin.remove("b", 0)
-    assert fork.of("a") is not origin.of("a")
-    assert fork.of("b") is not origin.of("b")
-    assert fork.of("c") is origin.of("c")
+    assert fork.entries_of("a") is not origin.entries_of("a")
+    assert fork.entries_of("b") is not origin.entries_of("b")
+    assert fork.entries_of("c") is origin.entries_of("c")
 
 
 def test_a_group_is_copied_once() -> None:
     fork = _copy(_filled(3))
     fork.put("a", 7, 7)
-    entries = fork.of("a")
+    entries = fork.entries_of("a")
     fork.put("a", 8, 8)
     fork.remove("a", 0)
-    assert fork.of("a") is entries
+    assert fork.entries_of("a") is entries
 
 
 def test_what_is_not_there_is_removed_without_a_copy() -> None:
@@ -81,4 +81,4 @@ def test_what_is_not_there_is_removed_without_a_copy() -> None:
     fork = _copy(origin)
     fork.remove("a", 99)
     fork.remove("nobody", 0)
-    assert fork.of("a") is origin.of("a")
+    assert fork.entries_of("a") is origin.entries_of("a")

@@ -35,7 +35,7 @@ def _filters(multi_point: str, filters: PluginSet) -> str:
     needed = (PluginEntry(name="Sort"), PluginEntry(name="Bind"))
     spread = PluginSet(enabled=(*needed, *_set(multi_point).enabled))
     profile = KubeSchedulerProfile(plugins=Plugins(multi_point=spread, filter=filters))
-    return "".join(effective_profile(profile, _CAPABILITIES).at(ExtensionPoint.FILTER))
+    return "".join(effective_profile(profile, _CAPABILITIES).plugins_at(ExtensionPoint.FILTER))
 
 
 def test_a_multi_point_plugin_runs_wherever_it_can() -> None:
@@ -64,10 +64,14 @@ def test_a_plugin_that_the_point_enables_and_disables_runs_last() -> None:
 
 def test_the_default_profile() -> None:
     (profile,) = effective_profiles(load(with_plugins("filter: {}\n")))
-    assert profile.at(ExtensionPoint.PRE_ENQUEUE) == ("SchedulingGates", "DynamicResources", "DefaultPreemption")
-    assert profile.at(ExtensionPoint.POST_FILTER) == ("DynamicResources", "DefaultPreemption")
-    assert profile.at(ExtensionPoint.BIND) == ("DefaultBinder",)
-    assert profile.at(ExtensionPoint.PERMIT) == ()
+    assert profile.plugins_at(ExtensionPoint.PRE_ENQUEUE) == (
+        "SchedulingGates",
+        "DynamicResources",
+        "DefaultPreemption",
+    )
+    assert profile.plugins_at(ExtensionPoint.POST_FILTER) == ("DynamicResources", "DefaultPreemption")
+    assert profile.plugins_at(ExtensionPoint.BIND) == ("DefaultBinder",)
+    assert profile.plugins_at(ExtensionPoint.PERMIT) == ()
     assert profile.score_weights == {
         "TaintToleration": 3,
         "NodeAffinity": 2,
@@ -92,5 +96,5 @@ def test_plugins_of_others_run_when_they_are_registered() -> None:
     (profile,) = effective_profiles(
         load(with_plugins("multiPoint: {enabled: [{name: Mine, weight: 9}]}\n")), capabilities
     )
-    assert profile.at(ExtensionPoint.SCORE)[-1] == "Mine"
+    assert profile.plugins_at(ExtensionPoint.SCORE)[-1] == "Mine"
     assert profile.score_weights["Mine"] == 9

@@ -87,7 +87,7 @@ class TestReserve:
         assert isinstance(decision, Unschedulable)
         assert decision.message == "0/1 nodes are available: 1 taken."
         assert decision.diagnosis.unschedulable_plugins == {"B"}
-        assert decision.diagnosis.statuses.of("n1") == unschedulable("taken").of("B")
+        assert decision.diagnosis.statuses.status_of("n1") == unschedulable("taken").with_plugin("B")
         assert decision.nomination == CLEARED
         assert told == ["reserve A", "reserve B", "unreserve C", "unreserve B", "unreserve A"]
         assert is_undone(cycles)

@@ -11,9 +11,9 @@ from steersman.scheduler.cycle.diagnosis import Diagnosis, diagnose, reason_hist
 from steersman.scheduler.engine.evaluation import NodeStatuses
 from steersman.testing import make_pod
 
-CPU = unschedulable("Insufficient cpu").of("Fit")
-BOTH = unschedulable("Insufficient cpu", "Insufficient memory").of("Fit")
-TAINT = unresolvable("node(s) had untolerated taint(s)").of("Taints")
+CPU = unschedulable("Insufficient cpu").with_plugin("Fit")
+BOTH = unschedulable("Insufficient cpu", "Insufficient memory").with_plugin("Fit")
+TAINT = unresolvable("node(s) had untolerated taint(s)").with_plugin("Taints")
 
 
 def diagnosis(statuses: NodeStatuses, nodes: int = 5, **fields: str) -> Diagnosis:
@@ -60,13 +60,13 @@ class TestMessage:
 class TestStatuses:
     def test_a_node_has_its_own_status_or_that_of_all_others(self) -> None:
         statuses = NodeStatuses({CPU: ["n1", "n2"], TAINT: ["n3"]}, absent=unresolvable("outside"))
-        assert statuses.of("n2") == CPU
-        assert statuses.of("n3") == TAINT
-        assert statuses.of("n9") == unresolvable("outside")
+        assert statuses.status_of("n2") == CPU
+        assert statuses.status_of("n3") == TAINT
+        assert statuses.status_of("n9") == unresolvable("outside")
         assert len(statuses) == 3
 
     def test_without_a_common_status_others_have_none(self) -> None:
-        assert NodeStatuses({CPU: ["n1"]}).of("n9") is None
+        assert NodeStatuses({CPU: ["n1"]}).status_of("n9") is None
 
 
 class Refuses(FilterPlugin):

@@ -65,7 +65,7 @@ def test_refusals_are_merged_under_the_name_of_the_first() -> None:
 def test_an_unresolvable_refusal_ends_the_phase() -> None:
     later = Answers("B", (nominates("n1"), None))
     found = outcome(Answers("A", (PostFilterResult(""), unresolvable("hopeless"))), later)
-    assert found == PostFilterOutcome(PostFilterResult(""), unresolvable("hopeless").of("A"))
+    assert found == PostFilterOutcome(PostFilterResult(""), unresolvable("hopeless").with_plugin("A"))
     assert later.asked_about == []
 
 
@@ -81,7 +81,7 @@ def test_the_last_refusal_with_a_nomination_decides_what_becomes_of_it() -> None
 def test_an_error_ends_the_phase() -> None:
     later = Answers("B", (nominates("n1"), None))
     found = outcome(Answers("A", error("lost")), later)
-    assert found == PostFilterOutcome(None, error("lost").of("A"))
+    assert found == PostFilterOutcome(None, error("lost").with_plugin("A"))
     assert later.asked_about == []
 
 

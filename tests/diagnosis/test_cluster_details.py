@@ -40,7 +40,7 @@ def said_of(node: str, *objects: Given) -> str:
     """The first objection to the pod `wanted` on a node."""
     given = [obj.obj() if isinstance(obj, Builder) else obj for obj in objects]
     explanation = Simulation.load(given).run().explain("wanted")
-    return str(explanation.of(node).verdicts[0])
+    return str(explanation.node_explanation(node).verdicts[0])
 
 
 def web(name: str, node: str = "") -> PodBuilder:

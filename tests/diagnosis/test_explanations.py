@@ -28,14 +28,14 @@ def test_every_score_of_every_fitting_node_adds_up_to_its_total() -> None:
         assert node.fits
         assert node.total == sum(score.weighted for score in node.scores)
         assert all(score.weighted == score.weight * score.normalised for score in node.scores)
-    taints = {score.plugin: score for score in explained.of("n1").scores}["TaintToleration"]
+    taints = {score.plugin: score for score in explained.node_explanation("n1").scores}["TaintToleration"]
     assert (taints.weight, taints.raw, taints.normalised, taints.weighted) == (3, 0, 100, 300)
 
 
 def test_the_deciding_plugin_comes_first_and_all_others_that_object_follow() -> None:
     full = a_node("full", cpu="1").taint("dedicated", "db").obj()
     explained = explain(a_pod("p", cpu="2").node_selector("disk", "ssd").obj(), full)
-    verdicts = explained.of("full").verdicts
+    verdicts = explained.node_explanation("full").verdicts
     assert [verdict.plugin for verdict in verdicts] == ["TaintToleration", "NodeAffinity", "NodeResourcesFit"]
     assert verdicts[2].reasons == ("Insufficient cpu",)
     assert verdicts[0].code == "UnschedulableAndUnresolvable"
@@ -50,7 +50,7 @@ def test_plugins_with_nothing_to_do_are_named() -> None:
 
 def test_a_single_fitting_node_is_taken_without_scores() -> None:
     explained = explain(a_pod("p").obj(), *nodes("n1"), a_node("n2").unschedulable().obj())
-    assert explained.of("n1").total is None
+    assert explained.node_explanation("n1").total is None
     assert explained.ties == 1
 
 
@@ -59,7 +59,7 @@ def test_a_restriction_to_some_nodes_is_part_of_the_explanation() -> None:
     explained = explain(a_pod("p").required_node_affinity(fields=fields).obj(), *nodes("n1", "n2"))
     assert explained.pre_filter.nodes == ("n2",)
     assert explained.pre_filter.restricted_by == ("NodeAffinity",)
-    assert explained.of("n1").verdicts[0].reasons == ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
+    assert explained.node_explanation("n1").verdicts[0].reasons == ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
 
 
 def test_a_pod_that_prefilter_rejects_as_a_whole_says_by_whom() -> None:
@@ -67,7 +67,7 @@ def test_a_pod_that_prefilter_rejects_as_a_whole_says_by_whom() -> None:
     rejection = explained.pre_filter.rejection
     assert rejection is not None
     assert 'persistentvolumeclaim "ghost" not found' in rejection.reasons
-    assert explained.of("n1").verdicts == (rejection,)
+    assert explained.node_explanation("n1").verdicts == (rejection,)
 
 
 class BrokenFilter(FilterPlugin):

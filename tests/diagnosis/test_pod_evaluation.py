@@ -20,5 +20,5 @@ def test_the_page_names_the_zone_of_a_volume_as_explain_does() -> None:
         shown = explain_rejections(found, found.objections())
     wanted = explain_now(harness.scheduler, pod)
     assert wanted is not None
-    assert shown.of("a").verdicts == wanted.of("a").verdicts
-    assert shown.of("a").verdicts[0].detail == f"claim data: volume pv-1 is in {ZONE}=b, has {ZONE}=a"
+    assert shown.node_explanation("a").verdicts == wanted.node_explanation("a").verdicts
+    assert shown.node_explanation("a").verdicts[0].detail == f"claim data: volume pv-1 is in {ZONE}=b, has {ZONE}=a"

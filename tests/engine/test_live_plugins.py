@@ -111,7 +111,7 @@ class TestFilters:
         cycles = Cycles(Budget(), nodes=NODES, scalar=scalar)
         pod = POD.label("budget", "50")
         assert cycles.feasible(pod) == {"cheap", "free"}
-        assert cycles.statuses(pod) == {"dear": unschedulable("node costs 90").of("Budget")}
+        assert cycles.statuses(pod) == {"dear": unschedulable("node costs 90").with_plugin("Budget")}
 
     def test_it_is_asked_in_every_cycle(self, scalar: bool) -> None:
         cycles = Cycles(Budget(), nodes=NODES, scalar=scalar)
@@ -132,7 +132,7 @@ class TestFilters:
         evaluation = cycles.evaluate(POD.label("budget", "50"))
         assert evaluation.feasible() == ["cheap"]
         statuses = evaluation.statuses()
-        assert set(statuses.groups) == {unschedulable("node costs 90").of("Budget")}
+        assert set(statuses.groups) == {unschedulable("node costs 90").with_plugin("Budget")}
         assert statuses.absent is not None
         assert statuses.absent.message == "node(s) didn't satisfy plugin(s) [Restricts]"
         assert len(statuses) == 1

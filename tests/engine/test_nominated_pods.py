@@ -62,7 +62,7 @@ class TestRivals:
         cycles = Cycles(OnePodPerNode(), nodes=["n1", "n2"], scalar=scalar)
         nominate(cycles, "n1", 10)
         assert cycles.feasible(POD) == {"n2"}
-        assert cycles.statuses(POD) == {"n1": unschedulable("full").of("OnePodPerNode")}
+        assert cycles.statuses(POD) == {"n1": unschedulable("full").with_plugin("OnePodPerNode")}
 
     def test_and_for_one_of_equal_priority(self, scalar: bool) -> None:
         cycles = Cycles(OnePodPerNode(), nodes=["n1", "n2"], scalar=scalar)
@@ -109,7 +109,7 @@ class TestOwnNomination:
         evaluation = cycles.evaluate(POD.nominated("n2"))
         assert not evaluation.nominated_path
         assert set(evaluation.feasible()) == {"n1", "n3"}
-        assert evaluation.statuses().of("n2") == unschedulable("full").of("OnePodPerNode")
+        assert evaluation.statuses().status_of("n2") == unschedulable("full").with_plugin("OnePodPerNode")
 
     def test_rivals_on_the_nominated_node_must_have_room_too(self, scalar: bool) -> None:
         cycles = Cycles(OnePodPerNode(), scalar=scalar)
@@ -126,8 +126,8 @@ class TestOwnNomination:
         evaluation = cycles.evaluate(POD.nominated("n1"))
         assert evaluation.feasible() == ["n2"]
         statuses = evaluation.statuses()
-        assert statuses.of("n1") == unschedulable("full").of("OnePodPerNode"), "it was looked at"
-        assert statuses.of("n3") == statuses.absent
+        assert statuses.status_of("n1") == unschedulable("full").with_plugin("OnePodPerNode"), "it was looked at"
+        assert statuses.status_of("n3") == statuses.absent
 
     def test_what_was_against_the_nominated_node_is_named_among_the_plugins_of_the_restriction(
         self, scalar: bool

@@ -28,7 +28,7 @@ def merged(**answers: Answer) -> PreFilterOutcome:
     def ask(name: str) -> Answer:
         asked.append(name)
         result, status = answers[name]
-        return result, None if status is None else status.of(name)
+        return result, None if status is None else status.with_plugin(name)
 
     return merge((name, lambda name=name: ask(name)) for name in answers)  # type: ignore[misc]
 
@@ -48,21 +48,23 @@ class TestRejection:
     def test_an_unschedulable_pod_is_still_shown_to_the_others(self) -> None:
         outcome = merged(A=says(unschedulable("busy")), B=says(SKIP), C=only("n1"))
         assert asked == ["A", "B", "C"]
-        assert outcome.status == unschedulable("busy").of("A")
+        assert outcome.status == unschedulable("busy").with_plugin("A")
         assert outcome.skipped == {"B"}
         assert outcome.node_names == frozenset({"n1"})
 
     def test_the_last_rejection_counts(self) -> None:
-        assert merged(A=says(unschedulable("one")), B=says(unschedulable("two"))).status == unschedulable("two").of("B")
+        assert merged(A=says(unschedulable("one")), B=says(unschedulable("two"))).status == unschedulable(
+            "two"
+        ).with_plugin("B")
 
     def test_an_unresolvable_one_ends_the_phase(self) -> None:
         outcome = merged(A=says(SKIP), B=says(unresolvable("never")), C=NOTHING)
         assert asked == ["A", "B"]
-        assert outcome.status == unresolvable("never").of("B")
+        assert outcome.status == unresolvable("never").with_plugin("B")
 
     def test_an_unresolvable_one_overrules_what_was_said_before(self) -> None:
         outcome = merged(A=says(unschedulable("busy")), B=only("n1"), C=says(unresolvable("never")))
-        assert outcome.status == unresolvable("never").of("C")
+        assert outcome.status == unresolvable("never").with_plugin("C")
         assert outcome.node_names is None
         assert outcome.restricting == frozenset()
 

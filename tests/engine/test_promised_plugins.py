@@ -197,7 +197,7 @@ class TestFilters:
         cycles = Cycles(FewPods(), nodes=NODES)
         running(cycles, "other", "n2")
         assert cycles.feasible(POD) == {"n1", "n3"}
-        assert cycles.statuses(POD) == {"n2": unschedulable("too many pods").of("FewPods")}
+        assert cycles.statuses(POD) == {"n2": unschedulable("too many pods").with_plugin("FewPods")}
 
     def test_only_rows_whose_pods_changed_are_asked_about_again(self) -> None:
         plugin = FewPods()

@@ -21,11 +21,11 @@ def test_names_are_those_of_the_rows() -> None:
 
 
 def test_a_node_has_its_status() -> None:
-    assert statuses().of("n3") == FULL
+    assert statuses().status_of("n3") == FULL
 
 
 def test_other_nodes_have_the_status_of_absent_ones() -> None:
-    assert statuses().of("n4") == unresolvable("not looked at")
+    assert statuses().status_of("n4") == unresolvable("not looked at")
 
 
 def test_counts_need_no_names() -> None:

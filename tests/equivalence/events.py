@@ -164,7 +164,7 @@ class NominateEvaluated:
         pod = cluster.evaluated[self.which % len(cluster.evaluated)]
         for name, others in list(cluster.nominated.by_node.items()):
             cluster.nominated.put(name, [other for other in others if other.uid != pod.uid])
-        cluster.nominated.put(self.node, [*cluster.nominated.on(self.node), pod])
+        cluster.nominated.put(self.node, [*cluster.nominated.pods_on(self.node), pod])
 
 
 @dataclass(frozen=True)

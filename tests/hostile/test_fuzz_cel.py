@@ -249,7 +249,7 @@ def test_every_claim_has_an_outcome_soon(
     started = time.process_time()
     try:
         prepared = prepare([claim], {"any": device_class}.get, Features())
-        node = PublishedDevices(store, partitionable=True).of(make_node("n").obj())
+        node = PublishedDevices(store, partitionable=True).devices_of(make_node("n").obj())
         supply = Supply(DevicesInUse(), Features(), time.monotonic)
         find_devices(prepared, node, supply, Pace(time.monotonic, 1.0))
     except (AllocationFault, NodeFault, OutOfTime) as named:

@@ -41,7 +41,7 @@ def test_a_new_pod_asks_for_what_the_gates_let_count(gates: dict[str, bool], pen
 
 def test_an_explanation_counts_as_the_decision_does() -> None:
     pod = make_pod("web").req(cpu="1").pod_req(cpu="100").obj()
-    assert Simulation.load(NODE.obj(), pod, gates=BOTH_OFF).run().explain("web").of("n1").fits
+    assert Simulation.load(NODE.obj(), pod, gates=BOTH_OFF).run().explain("web").node_explanation("n1").fits
 
 
 def test_a_pod_is_the_very_same_where_nothing_is_hidden() -> None:

@@ -91,7 +91,7 @@ def test_plugins_and_configuration_of_ones_own_are_asked(tmp_path: Path) -> None
     server = cluster()
     server.store.create(make_pod("web").obj())
     answer = explained(server, "web", options=RunOptions(plugin_files=(str(plugin),)))
-    assert answer.explanation.of("n0").verdicts[0].plugin == "Never"
+    assert answer.explanation.node_explanation("n0").verdicts[0].plugin == "Never"
     assert [waker.plugin for waker in answer.requeue_events] == ["Never"]
 
 

@@ -35,8 +35,8 @@ def test_a_pod_that_fits_nowhere_has_the_message_of_a_scheduler_and_every_node()
     assert answer.explanation.message.startswith(
         "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insuffi"
     )
-    assert answer.explanation.of("tainted").verdicts[0].plugin == "TaintToleration"
-    assert answer.explanation.of("n0").verdicts[0].reasons == ("Insufficient cpu",)
+    assert answer.explanation.node_explanation("tainted").verdicts[0].plugin == "TaintToleration"
+    assert answer.explanation.node_explanation("n0").verdicts[0].reasons == ("Insufficient cpu",)
 
 
 def test_it_says_which_events_would_have_the_pod_tried_again() -> None:

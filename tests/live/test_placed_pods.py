@@ -20,7 +20,7 @@ def test_its_own_labels_do_not_count_against_its_node() -> None:
     server = cluster(nodes=2)
     web = make_pod("web").label("app", "web").anti_affinity("kubernetes.io/hostname", {"app": "web"})
     server.store.create(web.node("n0").phase("Running").obj())
-    assert explained(server, "web").explanation.of("n0").fits
+    assert explained(server, "web").explanation.node_explanation("n0").fits
 
 
 def test_a_node_that_others_have_overtaken_is_told_by_how_much() -> None:
@@ -28,7 +28,7 @@ def test_a_node_that_others_have_overtaken_is_told_by_how_much() -> None:
     server.store.create(make_pod("web").req(cpu="1").node("n0").phase("Running").obj())
     server.store.create(make_pod("busy").req(cpu="3").node("n0").phase("Running").obj())
     answer = explained(server, "web")
-    best, own = answer.explanation.of("n1").total, answer.explanation.of("n0").total
+    best, own = answer.explanation.node_explanation("n1").total, answer.explanation.node_explanation("n0").total
     assert answer.summary == f"n0 would not be chosen now: its score is {own}, and n1 has {best}"
     assert answer.requeue_events == ()
 

@@ -137,7 +137,7 @@ class FilterCheck:
             assert {row: self._status(reasons[row]) for row in expected} == expected
 
     def _status(self, reason: int) -> Status | None:
-        return self._columnar.statuses[reason].of(self._name) if reason else None
+        return self._columnar.statuses[reason].with_plugin(self._name) if reason else None
 
 
 class ScoreCheck:

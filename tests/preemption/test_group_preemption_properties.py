@@ -169,7 +169,7 @@ def test_units_are_evicted_whole(case: Case) -> None:
     groups = cluster.setting.cache.pod_groups
     assert groups is not None
     handle = cluster.plugin.evaluator._handle
-    for unit in grouped_pods(handle, groups).on_all(handle.nodes.all(), 1000):
+    for unit in grouped_pods(handle, groups).victims_on_all(handle.nodes.all(), 1000):
         here = {pod.uid for pod in unit.pods}
         assert here <= evicted or not here & evicted
 

@@ -35,7 +35,7 @@ def test_a_plain_no_gets_a_reason() -> None:
     "status", [unschedulable("busy"), unresolvable("broken disk"), Status(Code.PENDING, ("soon",))]
 )
 def test_a_status_is_signed_by_the_plugin(status: Status) -> None:
-    assert answer_of(status) == status.of("P")
+    assert answer_of(status) == status.with_plugin("P")
 
 
 @pytest.mark.parametrize("nonsense", [0, 1, 3.5, [], {"fits": True}])

@@ -32,7 +32,7 @@ def test_a_restriction_is_success_too() -> None:
 
 @pytest.mark.parametrize("status", [SKIP, unresolvable("never")])
 def test_a_status_is_signed(status: Status) -> None:
-    assert answer_of(status) == (None, status.of("P"))
+    assert answer_of(status) == (None, status.with_plugin("P"))
 
 
 def test_a_text_rejects_the_pod() -> None:

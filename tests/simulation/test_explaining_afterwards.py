@@ -36,7 +36,10 @@ def test_a_pending_pod_is_explained_by_the_state_at_the_end() -> None:
     explained = result.explain("big")
     assert explained.outcome is Outcome.UNSCHEDULABLE
     assert explained.message == result.pending["default/big"].message
-    assert [verdict.plugin for verdict in explained.of("n1").verdicts] == ["NodeUnschedulable", "NodeResourcesFit"]
+    assert [verdict.plugin for verdict in explained.node_explanation("n1").verdicts] == [
+        "NodeUnschedulable",
+        "NodeResourcesFit",
+    ]
 
 
 def test_a_pending_pod_of_an_earlier_result_is_explained_as_of_then() -> None:

@@ -49,7 +49,7 @@ def test_a_file_with_a_plugin_is_enough(tmp_path: Path) -> None:
     file.write_text(CHEAP_NODES, encoding="utf-8")
     result = Simulation.load(nodes("n1", "n2", "n3"), pods(1), plugins=[file]).run()
     assert result.placements["default/pod-0"].node == "n2"
-    scores = {score.plugin: score for score in result.explain("pod-0").of("n2").scores}
+    scores = {score.plugin: score for score in result.explain("pod-0").node_explanation("n2").scores}
     assert (scores["CheapNodes"].weight, scores["CheapNodes"].weighted) == (1, 100)
 
 
@@ -61,11 +61,11 @@ def test_a_class_is_enough_too() -> None:
 def test_the_configuration_has_the_last_word(tmp_path: Path) -> None:
     weighted = config(tmp_path, "{score: {enabled: [{name: LikesN3, weight: 7}]}}")
     result = Simulation.load(nodes("n1", "n2", "n3"), pods(1), plugins=[LikesN3], config=weighted).run()
-    scores = {score.plugin: score for score in result.explain("pod-0").of("n3").scores}
+    scores = {score.plugin: score for score in result.explain("pod-0").node_explanation("n3").scores}
     assert scores["LikesN3"].weight == 7
     disabled = config(tmp_path, "{score: {disabled: [{name: LikesN3}]}}")
     result = Simulation.load(nodes("n1", "n2", "n3"), pods(1), plugins=[LikesN3], config=disabled).run()
-    assert "LikesN3" not in {score.plugin for score in result.explain("pod-0").of("n3").scores}
+    assert "LikesN3" not in {score.plugin for score in result.explain("pod-0").node_explanation("n3").scores}
 
 
 def test_a_configuration_that_names_an_unknown_plugin_is_refused(tmp_path: Path) -> None:
@@ -92,10 +92,10 @@ def test_a_plugin_of_an_installed_package_runs_only_if_it_is_named(
     entry = EntryPoint("LikesN3", f"{__name__}:LikesN3", registry.ENTRY_POINT_GROUP)
     monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
     unnamed = Simulation.load(nodes("n1", "n2"), pods(1)).run().explain("pod-0")
-    assert "LikesN3" not in {score.plugin for score in unnamed.of("n1").scores}
+    assert "LikesN3" not in {score.plugin for score in unnamed.node_explanation("n1").scores}
     named = config(tmp_path, "{multiPoint: {enabled: [{name: LikesN3, weight: 2}]}}")
     explained = Simulation.load(nodes("n1", "n2"), pods(1), config=named).run().explain("pod-0")
-    assert "LikesN3" in {score.plugin for score in explained.of("n1").scores}
+    assert "LikesN3" in {score.plugin for score in explained.node_explanation("n1").scores}
 
 
 def test_extenders_are_not_called_and_a_note_says_so() -> None:

@@ -110,7 +110,7 @@ def test_what_was_forgotten_may_be_forgotten_again() -> None:
     test.put("n1")
     test.put("n1")
     assert test.nominations.by_node == {}
-    assert test.nominations.on("n1") == ()
+    assert test.nominations.pods_on("n1") == ()
 
 
 def test_rivals_may_be_narrowed_down_to_rows() -> None:

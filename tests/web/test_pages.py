@@ -61,7 +61,7 @@ def test_pods_that_are_alike_share_the_search_for_their_cause() -> None:
     shown = gpu_cluster()
     causes, queue = PendingCauses(shown.harness.scheduler), shown.harness.scheduler.queue
     waiting = [queue.get(f"default/more-{number}") for number in range(3)]
-    found = [causes.of(queued) for queued in waiting if queued is not None]
+    found = [causes.cause_of(queued) for queued in waiting if queued is not None]
     assert len(found) == 3
     assert all(cause is found[0] for cause in found)
 

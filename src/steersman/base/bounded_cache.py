@@ -84,7 +84,7 @@ def _copied_shared(copies: GraphCopy, original: WeakValueCache[Any, Any]) -> Wea
     made: WeakValueCache[Any, Any] = WeakValueCache(2 * original._recent._half)
 
     def fill(original: WeakValueCache[Any, Any], made: WeakValueCache[Any, Any]) -> None:
-        made._on_freed, made._is_large = copies.of(original._on_freed), copies.of(original._is_large)
+        made._on_freed, made._is_large = copies.copy_of(original._on_freed), copies.copy_of(original._is_large)
         shared: dict[type, bool] = {}
         for key, value in original.items():
             cls = type(value)
@@ -95,7 +95,7 @@ def _copied_shared(copies: GraphCopy, original: WeakValueCache[Any, Any]) -> Wea
                 continue
             current = copies.memo.get(id(value))
             if current is not None:
-                made.refer(copies.of(key), current)
+                made.refer(copies.copy_of(key), current)
 
     return copies.note_weak(original, made, fill)
 

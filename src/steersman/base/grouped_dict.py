@@ -41,7 +41,7 @@ class GroupedDict(Generic[GroupT, KeyT, ValueT]):
         #: Groups shared with a fork, which are copied before they change.
         self._shared: set[GroupT] = set()
 
-    def of(self, group: GroupT) -> Mapping[KeyT, ValueT]:
+    def entries_of(self, group: GroupT) -> Mapping[KeyT, ValueT]:
         """Return the entries of a group. Later changes may or may not be visible in the result."""
         return self._groups.get(group, _NO_GROUP)
 

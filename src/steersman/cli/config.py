@@ -188,7 +188,7 @@ def _profile_table(profile: EffectiveProfile, for_all_profiles: int | None) -> I
     yield f"profile {profile.scheduler_name}{scored}"
     rows = [("EXTENSION POINT", "PLUGIN", "WEIGHT")]
     for point in profile.plugins:
-        for index, name in enumerate(profile.at(point)):
+        for index, name in enumerate(profile.plugins_at(point)):
             weight = str(profile.score_weights[name]) if point is ExtensionPoint.SCORE else ""
             rows.append(("" if index else point.value, name, weight))
     yield from (f"  {line}" for line in aligned(rows))

@@ -72,7 +72,7 @@ def _runs_the_same(profile: KubeSchedulerProfile, other: KubeSchedulerProfile, c
     # Scores are added up in any order.
     ordered = [point for point in ExtensionPoint if point not in (ExtensionPoint.SCORE, ExtensionPoint.PLACEMENT_SCORE)]
     return (
-        all(one.at(point) == two.at(point) for point in ordered)
+        all(one.plugins_at(point) == two.plugins_at(point) for point in ordered)
         and one.score_weights == two.score_weights
         and one.placement_score_weights == two.placement_score_weights
     )

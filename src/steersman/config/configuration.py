@@ -90,7 +90,7 @@ class Plugins(ConfigStruct, frozen=True):
     placement_score: PluginSet = PluginSet()
     pod_group_post_filter: PluginSet = PluginSet()
 
-    def at(self, point: ExtensionPoint) -> PluginSet:
+    def plugins_at(self, point: ExtensionPoint) -> PluginSet:
         """Return the section of one extension point, as written and not expanded."""
         section = getattr(self, point.name.lower())
         assert isinstance(section, PluginSet)
@@ -98,7 +98,7 @@ class Plugins(ConfigStruct, frozen=True):
 
     def enabled_names(self) -> set[str]:
         """Return all plugins that are enabled at any point."""
-        sections = (self.multi_point, *(self.at(point) for point in ExtensionPoint))
+        sections = (self.multi_point, *(self.plugins_at(point) for point in ExtensionPoint))
         return {plugin.name for section in sections for plugin in section.enabled}
 
 

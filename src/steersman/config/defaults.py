@@ -115,7 +115,7 @@ def merged_plugins(custom: Plugins | None, gates: FeatureGates) -> Plugins:
     defaults = PluginSet(enabled=default_multi_point(gates))
     if custom is None:
         return Plugins(multi_point=defaults)
-    sections = {point.name.lower(): merged_set(PluginSet(), custom.at(point)) for point in ExtensionPoint}
+    sections = {point.name.lower(): merged_set(PluginSet(), custom.plugins_at(point)) for point in ExtensionPoint}
     return Plugins(multi_point=merged_set(defaults, custom.multi_point), **sections)
 
 

@@ -117,7 +117,7 @@ def _unknown(config: SchedulerConfiguration, index: int, capabilities: Capabilit
             field = f"profiles[{index}].pluginConfig[{position}].name"
             text = f"{field}: {quote(given.name)} is no plugin, so nothing reads its arguments"
             yield ConfigProblem(text, field=field, bad_value=given.name, hint=_similar(given.name, capabilities))
-    sections = {point.value: plugins.at(point).disabled for point in ExtensionPoint}
+    sections = {point.value: plugins.plugins_at(point).disabled for point in ExtensionPoint}
     for section, entries in {"multiPoint": plugins.multi_point.disabled, **sections}.items():
         for position, entry in enumerate(entries):
             if entry.name != ALL_PLUGINS and entry.name not in capabilities:
@@ -170,7 +170,7 @@ def _check_args(profile: KubeSchedulerProfile, capabilities: Capabilities, gates
 
 
 def _queue_sort(profile: KubeSchedulerProfile, effective: EffectiveProfile) -> tuple[str, Args]:
-    name = effective.at(ExtensionPoint.QUEUE_SORT)[0]
+    name = effective.plugins_at(ExtensionPoint.QUEUE_SORT)[0]
     return name, next((entry.args for entry in profile.plugin_config if entry.name == name), None)
 
 
@@ -205,13 +205,13 @@ class EffectiveProfile(ConfigStruct, frozen=True):
     args: Mapping[str, Args] = {}
     """Arguments of the running plugins, sorted by name; plugins without arguments are missing."""
 
-    def at(self, point: ExtensionPoint) -> tuple[str, ...]:
+    def plugins_at(self, point: ExtensionPoint) -> tuple[str, ...]:
         return self.plugins.get(point, ())
 
 
 def effective_profile(profile: KubeSchedulerProfile, capabilities: Capabilities) -> EffectiveProfile:
     """Return the profile as it runs. Raises `ExpansionError`."""
-    names = {point: _explicit(point, profile.plugins.at(point), capabilities) for point in POINT_ORDER}
+    names = {point: _explicit(point, profile.plugins.plugins_at(point), capabilities) for point in POINT_ORDER}
     if profile.plugins.multi_point.enabled:
         names = {point: _expanded(point, profile.plugins, capabilities, names[point]) for point in POINT_ORDER}
     _check_counts(profile.scheduler_name, names)
@@ -247,7 +247,7 @@ def _expanded(
     point: ExtensionPoint, plugins: Plugins, capabilities: Capabilities, explicit: Sequence[str]
 ) -> tuple[str, ...]:
     """Return plugins in order: explicit and in MultiPoint, other MultiPoint, other explicit."""
-    disabled = {plugin.name for plugin in plugins.at(point).disabled}
+    disabled = {plugin.name for plugin in plugins.plugins_at(point).disabled}
     if ALL_PLUGINS in disabled:
         return tuple(explicit)
     overridden: set[str] = set()
@@ -304,7 +304,7 @@ def _weights(plugins: Plugins, point: ExtensionPoint, capabilities: Capabilities
     """Return the weights of the plugins of a point; its own section precedes MultiPoint."""
     weights: dict[str, int] = {}
     total = 0
-    for plugin in (*plugins.at(point).enabled, *plugins.multi_point.enabled):
+    for plugin in (*plugins.plugins_at(point).enabled, *plugins.multi_point.enabled):
         if point not in capabilities.get(plugin.name, ()) or plugin.name in weights:
             continue
         weights[plugin.name] = plugin.weight or 1

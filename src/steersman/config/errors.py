@@ -41,7 +41,7 @@ class ConfigProblem(msgspec.Struct, frozen=True):
     hint: str = ""
 
     @classmethod
-    def of(cls, error: FieldError) -> ConfigProblem:
+    def from_field_error(cls, error: FieldError) -> ConfigProblem:
         return cls(error.text, error.type, error.field, error.bad_value, error.detail)
 
     @property

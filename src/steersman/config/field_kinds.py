@@ -271,7 +271,7 @@ class ObjectOf(msgspec.Struct, frozen=True):
             seen.add(key)
             if key in self.fields:
                 self._member(key, item, place, log, given)
-        return self.of(given)
+        return self.make_with_defaults(given)
 
     def _member(
         self, key: str, item: JsonValue, place: DocumentPlace, log: DecodeLog, given: dict[str, object]
@@ -281,13 +281,13 @@ class ObjectOf(msgspec.Struct, frozen=True):
         if decoded is not ABSENT and not (member.zero_is_absent and not decoded):
             given[member.attribute] = decoded
 
-    def of(self, given: Mapping[str, object]) -> object:
+    def make_with_defaults(self, given: Mapping[str, object]) -> object:
         """Return the object with these attributes and the defaults of all others."""
         fixed = {member.attribute: member.absent for member in self.fields.values() if member.absent is not ABSENT}
         return self.make(**{**fixed, **given})
 
     def zero(self) -> object:
-        return self.of({})
+        return self.make_with_defaults({})
 
     def encode(self, value: object) -> PlainValue:
         printed: dict[str, PlainValue] = dict(self.header)

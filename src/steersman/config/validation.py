@@ -43,7 +43,7 @@ def validate(config: SchedulerConfiguration, gates: FeatureGates = DEFAULT_GATES
     """Raise `ConfigError` with all errors."""
     errors = configuration_errors(config, gates)
     if errors:
-        raise ConfigError(ConfigStage.VALIDATE, (ConfigProblem.of(error) for error in errors), file=file)
+        raise ConfigError(ConfigStage.VALIDATE, (ConfigProblem.from_field_error(error) for error in errors), file=file)
 
 
 def configuration_errors(config: SchedulerConfiguration, gates: FeatureGates = DEFAULT_GATES) -> list[FieldError]:
@@ -133,7 +133,7 @@ def _profile(path: str, profile: KubeSchedulerProfile, gates: FeatureGates) -> l
     errors += _percentage(f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score)
     for point in ExtensionPoint:
         if point not in _REMOVAL_NOT_CHECKED:
-            errors += _removed(f"{path}.plugins.{point}", profile.plugins.at(point))
+            errors += _removed(f"{path}.plugins.{point}", profile.plugins.plugins_at(point))
     seen: set[str] = set()
     for index, entry in enumerate(profile.plugin_config):
         where = f"{path}.pluginConfig[{index}]"

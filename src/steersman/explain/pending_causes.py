@@ -52,7 +52,7 @@ class PendingCauses:
         #: Seconds that the cached causes took together.
         self._took = 0.0
 
-    def of(self, queued: QueuedPodInfo) -> PendingCause:
+    def cause_of(self, queued: QueuedPodInfo) -> PendingCause:
         """Return the cause for which a pod of the queue waits."""
         if queued.is_gated:
             sentence = held_back_sentence(queued.pod, queued.gating_plugin, message_of(queued.pod))

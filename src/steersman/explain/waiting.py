@@ -120,7 +120,7 @@ def _pool_answer(simulation: Simulation, pod: api.Pod, pool: NodePool, taken: se
         free = next(n for n in range(number, number + len(taken) + 1) if pool.node_name(n) not in taken)
         node = pool.make_node(free, zone)
         with PodProbe(simulation, pod, nodes=[node]) as probe:
-            explained = probe.cycle().explanation.of(node.metadata.name)
+            explained = probe.cycle().explanation.node_explanation(node.metadata.name)
         if explained.fits:
             return PoolAnswer(pool.name, True)
         reasons.update(dict.fromkeys(map(str, explained.verdicts)))

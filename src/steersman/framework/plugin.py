@@ -94,7 +94,7 @@ class NodeStatusReader(Protocol):
     def counts(self) -> Iterable[tuple[Status, int]]:
         """Yield the number of evaluated nodes by status; cheaper than `groups`."""
 
-    def of(self, node: str) -> Status | None:
+    def status_of(self, node: str) -> Status | None:
         """Return why the pod does not fit on the node with this name."""
 
     def __len__(self) -> int:

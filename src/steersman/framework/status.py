@@ -62,7 +62,7 @@ class Status(msgspec.Struct, frozen=True):
     def message(self) -> str:
         return ", ".join(self.reasons)
 
-    def of(self, plugin: str) -> Status:
+    def with_plugin(self, plugin: str) -> Status:
         """Return this status with the plugin's name."""
         return self if self.plugin == plugin else Status(self.code, self.reasons, plugin)
 

@@ -270,7 +270,7 @@ class PlacedPod(msgspec.Struct, frozen=True, array_like=True, gc=False):
     digest: str = ""
 
     @classmethod
-    def of(cls, decision: Scheduled, attempt: int, totals: DigestedTotals | None) -> Self:
+    def from_decision(cls, decision: Scheduled, attempt: int, totals: DigestedTotals | None) -> Self:
         pod, choice = decision.pod, decision.choice
         if totals is None:
             return cls(pod.key, pod.uid, choice.node, choice.ties, decision.feasible_nodes, attempt)

@@ -50,7 +50,7 @@ def run_body(
 
 
 def _plugins(profile: EffectiveProfile) -> tuple[str, ...]:
-    return tuple(sorted({name for point in profile.plugins for name in profile.at(point)}))
+    return tuple(sorted({name for point in profile.plugins for name in profile.plugins_at(point)}))
 
 
 def file_digest(file: str) -> str:

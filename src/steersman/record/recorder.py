@@ -187,7 +187,9 @@ class PlacementObserver(DecisionObserver):
             super().decided(queued, decision)
         elif recorder is not None:
             self._evaluation, self._last = None, decision
-            placed = PlacedPod.of(decision, queued.attempts, evaluation.digested_totals(decision.choice.node))
+            placed = PlacedPod.from_decision(
+                decision, queued.attempts, evaluation.digested_totals(decision.choice.node)
+            )
             recorder.note_placed(placed, decision.pod.scheduler_name)
 
     def placed(
@@ -197,7 +199,9 @@ class PlacementObserver(DecisionObserver):
         if recorder is not None:
             recorder.begin_replicas()
             for pod, decision, digested in zip(queued, decisions, totals, strict=True):
-                recorder.note_placed(PlacedPod.of(decision, pod.attempts, digested), decision.pod.scheduler_name)
+                recorder.note_placed(
+                    PlacedPod.from_decision(decision, pod.attempts, digested), decision.pod.scheduler_name
+                )
 
     def all_carried_out(self) -> None:
         if self._recorder is not None:

@@ -40,7 +40,7 @@ WAITING: Final = "pods wait for a permission, or plugins for something else"
 def fork_of(origin: SimulatedCluster) -> SimulatedCluster:
     """Return a copy with a reference to its origin. Raises `SimulationError`."""
     copy = _copy(origin)
-    copy.origin = Origin.of(origin)
+    copy.origin = Origin.from_cluster(origin)
     copy.close_when_dropped()
     return copy
 

@@ -66,7 +66,7 @@ def check_feasible(preview: Preview, node: str) -> None:
         raise InputError(f"cannot be placed: {preview.message}", object=pod)
     if evaluation.feasible_count and node in evaluation.feasible():
         return
-    rejected = evaluation.pre_filter.status or evaluation.statuses().of(node)
+    rejected = evaluation.pre_filter.status or evaluation.statuses().status_of(node)
     why = "there is no such node" if rejected is None else rejected.message
     hint = "next_decision().feasible has those that it fits on"
     raise InputError(f'cannot be placed on node "{node}": {why}', object=pod, hint=hint)

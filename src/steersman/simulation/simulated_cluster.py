@@ -54,7 +54,7 @@ class Origin(NamedTuple):
     version: StateVersion
 
     @classmethod
-    def of(cls, cluster: SimulatedCluster) -> Self:
+    def from_cluster(cls, cluster: SimulatedCluster) -> Self:
         return cls(ref(cluster), cluster.version)
 
 

@@ -49,14 +49,14 @@ class Trial(Simulation):
         origin.driver.close()
         origin.become(self._cluster)
         self._cluster.become(copy)
-        self._cluster.origin = Origin.of(origin)
+        self._cluster.origin = Origin.from_cluster(origin)
 
     def revert(self) -> None:
         """Make this again what the origin is. Raises `SimulationError` if that is gone."""
         origin, _ = self._living_origin("revert to")
         self._cluster.driver.close()
         self._cluster.become(copies.fork_of(origin))
-        self._cluster.origin = Origin.of(origin)
+        self._cluster.origin = Origin.from_cluster(origin)
 
     def reseed(self, seed: int) -> Self:
         """Become what `load` with this seed would have given, so that several seeds need one load.

@@ -161,7 +161,7 @@ class Harness:
         """Return the infeasible nodes with the first rejection of each."""
         statuses = self.evaluate(pod).statuses()
         names = (node.metadata.name for node in self.cluster.objects(api.Node).values())
-        return {name: status for name in names if (status := statuses.of(name)) is not None}
+        return {name: status for name in names if (status := statuses.status_of(name)) is not None}
 
     def scores(self, pod: AnyPod) -> dict[str, dict[str, int]]:
         """Return scores by plugin and node, after normalisation and before weights; empty with

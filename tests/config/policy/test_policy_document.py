@@ -41,10 +41,10 @@ def test_the_result_can_be_printed_and_loaded() -> None:
 
 def test_what_was_neither_predicate_nor_priority_always_runs() -> None:
     profile = running("predicates: []\npriorities: []\n")
-    assert profile.at(ExtensionPoint.QUEUE_SORT) == ("PrioritySort",)
-    assert profile.at(ExtensionPoint.POST_FILTER) == ("DefaultPreemption",)
-    assert profile.at(ExtensionPoint.BIND) == ("DefaultBinder",)
-    assert profile.at(ExtensionPoint.PRE_ENQUEUE) == ("SchedulingGates", "DefaultPreemption")
+    assert profile.plugins_at(ExtensionPoint.QUEUE_SORT) == ("PrioritySort",)
+    assert profile.plugins_at(ExtensionPoint.POST_FILTER) == ("DefaultPreemption",)
+    assert profile.plugins_at(ExtensionPoint.BIND) == ("DefaultBinder",)
+    assert profile.plugins_at(ExtensionPoint.PRE_ENQUEUE) == ("SchedulingGates", "DefaultPreemption")
     assert profile.score_weights == {}
 
 

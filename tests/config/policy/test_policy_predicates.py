@@ -10,7 +10,7 @@ from steersman.config import ExtensionPoint, NodeAffinityArgs
 
 
 def _filters(body: str) -> tuple[str, ...]:
-    return running(body).at(ExtensionPoint.FILTER)
+    return running(body).plugins_at(ExtensionPoint.FILTER)
 
 
 def test_without_predicates_the_defaults_of_old_run() -> None:
@@ -63,9 +63,9 @@ def test_filters_run_in_the_order_in_which_predicates_ran() -> None:
 
 def test_volume_binding_also_reserves_and_binds_but_does_not_score() -> None:
     profile = running("predicates: [{name: CheckVolumeBinding}]\npriorities: []\n")
-    assert profile.at(ExtensionPoint.RESERVE) == ("VolumeBinding",)
-    assert profile.at(ExtensionPoint.PRE_BIND) == ("VolumeBinding",)
-    assert profile.at(ExtensionPoint.SCORE) == ()
+    assert profile.plugins_at(ExtensionPoint.RESERVE) == ("VolumeBinding",)
+    assert profile.plugins_at(ExtensionPoint.PRE_BIND) == ("VolumeBinding",)
+    assert profile.plugins_at(ExtensionPoint.SCORE) == ()
 
 
 def test_volume_limits_of_providers_became_csi_limits_and_that_is_told() -> None:

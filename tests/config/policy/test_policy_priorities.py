@@ -57,7 +57,7 @@ def test_of_the_defaults_only_preferring_to_avoid_pods_is_lost_and_that_is_told(
 def test_each_priority_has_its_plugin_and_weight(priority: str, plugin: str) -> None:
     profile = running(_priorities(f"{{name: {priority}, weight: 7}}"))
     assert profile.score_weights == {plugin: 7}
-    assert plugin not in profile.at(ExtensionPoint.FILTER) or plugin == "TaintToleration"
+    assert plugin not in profile.plugins_at(ExtensionPoint.FILTER) or plugin == "TaintToleration"
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,13 @@ def recorded(cluster: MeasuredCluster, capacity: int = 10) -> DecisionLog:
 
 def test_a_placement_is_recorded_with_what_it_was_chosen_from(cluster: MeasuredCluster) -> None:
     cluster.add_pod("web")
-    (record,) = recorded(cluster).of("default/web")
+    (record,) = recorded(cluster).decisions_on("default/web")
     assert (record.outcome, record.node, record.feasible_nodes, record.at) == (Outcome.SCHEDULED, "n1", 1, START)
 
 
 def test_a_rejection_is_recorded_with_its_message_and_the_plugins(cluster: MeasuredCluster) -> None:
     cluster.add_pod("big", cpu="9")
-    (record,) = recorded(cluster).of("default/big")
+    (record,) = recorded(cluster).decisions_on("default/big")
     assert record.outcome is Outcome.UNSCHEDULABLE
     assert record.message.startswith("0/1 nodes are available: 1 Insufficient cpu.")
     assert record.to_dict()["rejectedBy"] == ["NodeResourcesFit"]
@@ -37,7 +37,7 @@ def test_old_decisions_make_room_for_new_ones(cluster: MeasuredCluster) -> None:
     log = recorded(cluster, capacity=2)
     assert [record.pod for record in log.recent(10)] == ["default/web-3", "default/web-2"]
     assert len(log) == 2
-    assert log.of("default/web-0") == []
+    assert log.decisions_on("default/web-0") == []
 
 
 def test_a_pending_pod_is_explained_as_things_are_now(cluster: MeasuredCluster) -> None:
@@ -45,11 +45,11 @@ def test_a_pending_pod_is_explained_as_things_are_now(cluster: MeasuredCluster) 
     log = recorded(cluster)
     before = log.explain("default/big")
     assert before is not None
-    assert before.of("n1").verdicts[0].brief == "NodeResourcesFit: Insufficient cpu"
+    assert before.node_explanation("n1").verdicts[0].brief == "NodeResourcesFit: Insufficient cpu"
     cluster.store.create(make_node("n2").capacity(cpu="16", memory="8Gi", pods=5).obj())
     after = log.explain("default/big")
     assert after is not None
-    assert after.of("n2").fits
+    assert after.node_explanation("n2").fits
 
 
 def test_a_pending_pod_that_fits_nowhere_is_called_unschedulable(cluster: MeasuredCluster) -> None:
@@ -82,7 +82,7 @@ def test_a_placed_pod_is_explained_without_itself(cluster: MeasuredCluster) -> N
     explanation = recorded(cluster).explain("default/web")
     assert explanation is not None
     assert explanation.node == "n1"
-    assert explanation.of("n1").fits
+    assert explanation.node_explanation("n1").fits
 
 
 def test_nothing_is_said_of_unknown_pods(cluster: MeasuredCluster) -> None:

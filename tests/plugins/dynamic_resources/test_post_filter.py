@@ -30,7 +30,7 @@ class Statuses:
         for node in one.handle.nodes.all():
             status = one.plugin.filter(one.state, TRAIN, node)
             assert status is not None
-            self.groups.setdefault(status.of("DynamicResources"), []).append(node.name)
+            self.groups.setdefault(status.with_plugin("DynamicResources"), []).append(node.name)
 
 
 def post_filter(one: OnePlugin) -> str:

@@ -70,7 +70,7 @@ class Events(RuleBasedStateMachine):
 
     def compare(self) -> None:
         for pod in self.pods:
-            assert self.known.of(PodShapes().info(pod)) == default_selector(pod, self.objects)
+            assert self.known.selector_of(PodShapes().info(pod)) == default_selector(pod, self.objects)
 
 
 TestEvents = Events.TestCase

@@ -142,9 +142,9 @@ class _Parser:
         return self._make.call(operator.offset, function, left, right)
 
     def _unary(self) -> AstNode:
-        if self._tokens.at("-") and self._tokens.ahead(1).kind in (TokenKind.INT, TokenKind.DOUBLE):
+        if self._tokens.is_at("-") and self._tokens.ahead(1).kind in (TokenKind.INT, TokenKind.DOUBLE):
             return self._member()
-        if not self._tokens.at("!", "-"):
+        if not self._tokens.is_at("!", "-"):
             return self._member()
         first = self._tokens.current
         count = 0
@@ -316,4 +316,4 @@ class _Parser:
         return self._tokens.accept(closing) is not None
 
     def _continues(self) -> bool:
-        return self._tokens.at("?") or self._tokens.starts(self._tokens.current)
+        return self._tokens.is_at("?") or self._tokens.starts(self._tokens.current)

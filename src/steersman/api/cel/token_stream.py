@@ -57,17 +57,17 @@ class TokenStream:
             self._position = min(self._position + 1, len(self._tokens) - 1)
         return token
 
-    def at(self, *texts: str) -> bool:
+    def is_at(self, *texts: str) -> bool:
         """Return whether the current token is one of these operators, brackets or keywords."""
         return _is_one_of(self.current, texts)
 
     def accept(self, text: str) -> Token | None:
         """Consume the current token if it has this text, else return None."""
-        return self.take() if self.at(text) else None
+        return self.take() if self.is_at(text) else None
 
     def expect(self, text: str) -> Token:
         """Consume the current token, which must have this text."""
-        if self.at(text):
+        if self.is_at(text):
             return self.take()
         token = self.current
         if _is_one_of(self.ahead(1), (text,)):
@@ -105,11 +105,11 @@ class TokenStream:
 
     def require_operand(self, operator: Token) -> None:
         """Require an operand, such as a negative number but no operator, after `!` or `-`."""
-        if operator.text == "-" and (self.at("!") or not self.starts(self.current)):
+        if operator.text == "-" and (self.is_at("!") or not self.starts(self.current)):
             self._record(f"no viable alternative at input '{self._text_from(operator)}'")
             self.require_start()
             raise ParsingStopped
-        if self.at("-") and self.ahead(1).kind not in _NUMBERS:
+        if self.is_at("-") and self.ahead(1).kind not in _NUMBERS:
             self.no_alternative(self.take())
         if self.starts(self.current):
             return
@@ -118,7 +118,7 @@ class TokenStream:
 
     def require_separator(self, closing: str) -> None:
         """Require a comma or the closing bracket after an element."""
-        if self.at(closing, ","):
+        if self.is_at(closing, ","):
             return
         expected = f"{{'{closing}', ','}}"
         if not _is_one_of(self.ahead(1), (closing, ",")):

@@ -62,13 +62,13 @@ class GraphCopy:
 
     def copied(self, root: T) -> T:
         """Return the copy of the object and everything reachable from it. Raises `NotCopyable`."""
-        new = self.of(root)
+        new = self.copy_of(root)
         self._fill_all()
         for finish, original, made in self._copied:
             finish(original, made)
         return new
 
-    def of(self, value: T) -> T:
+    def copy_of(self, value: T) -> T:
         """Return the copy of a value; its attributes may not have been filled yet."""
         cls = type(value)
         try:
@@ -132,7 +132,7 @@ class GraphCopy:
         new = cast("defaultdict[Any, Any]", original).__copy__() if issubclass(cls, defaultdict) else cls()
         new.clear()
         if isinstance(new, defaultdict):
-            new.default_factory = self.of(new.default_factory)
+            new.default_factory = self.copy_of(new.default_factory)
         if any(isinstance(value, weakref.ref) for value in original.values()):
             return self.note_weak(original, new, self._fill_dict)
         if plain:
@@ -140,13 +140,13 @@ class GraphCopy:
         return self.note_keyed(original, new, self._copy_keys_first)
 
     def _fill_dict(self, original: dict[Any, Any], new: dict[Any, Any]) -> None:
-        of = self.of
+        copy_of = self.copy_of
         for key, value in original.items():
-            new[of(key)] = of(value)
+            new[copy_of(key)] = copy_of(value)
 
     def _copy_keys_first(self, original: dict[Any, Any], new: dict[Any, Any]) -> None:
         """Copy the keys first, because they must be filled before they can be hashed."""
-        pairs = [(self.of(key), self.of(value)) for key, value in original.items()]
+        pairs = [(self.copy_of(key), self.copy_of(value)) for key, value in original.items()]
         self._late.append((self._insert, pairs, new))
 
     @staticmethod
@@ -161,7 +161,7 @@ class GraphCopy:
         return (self.note_weak if is_weak else self.note)(original, type(original)(), self._fill_list)
 
     def _fill_list(self, original: list[Any], new: list[Any]) -> None:
-        new.extend(map(self.of, original))
+        new.extend(map(self.copy_of, original))
 
     def copy_deque(self, original: deque[Any]) -> deque[Any]:
         if self.are_shared(original):
@@ -169,7 +169,7 @@ class GraphCopy:
         return self.note(original, deque(maxlen=original.maxlen), self._fill_deque)
 
     def _fill_deque(self, original: deque[Any], new: deque[Any]) -> None:
-        new.extend(map(self.of, original))
+        new.extend(map(self.copy_of, original))
 
     def copy_set(self, original: set[Any]) -> set[Any]:
         if self.are_shared(original):
@@ -177,46 +177,46 @@ class GraphCopy:
         return self.note_keyed(original, type(original)(), self._copy_items_first)
 
     def _copy_items_first(self, original: set[Any], new: set[Any]) -> None:
-        items = [self.of(item) for item in original]
+        items = [self.copy_of(item) for item in original]
         self._late.append((lambda items, new: new.update(items), items, new))
 
     def copy_tuple(self, original: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return a copy of the tuple, or the tuple itself if no item had to be copied."""
         if len(original) > _SMALL and self.are_shared(original):
             return original
-        items = [self.of(item) for item in original]
+        items = [self.copy_of(item) for item in original]
         if all(map(operator.is_, items, original)):
             return original
         known = self.memo.get(id(original))
         return known if known is not None else self.note(original, tuple.__new__(type(original), items))
 
     def copy_frozenset(self, original: frozenset[Any]) -> frozenset[Any]:
-        return original if self.are_shared(original) else self.note(original, frozenset(map(self.of, original)))
+        return original if self.are_shared(original) else self.note(original, frozenset(map(self.copy_of, original)))
 
     def copy_proxy(self, original: types.MappingProxyType[Any, Any]) -> types.MappingProxyType[Any, Any]:
-        return self.note(original, types.MappingProxyType(self.of(gc.get_referents(original)[0])))
+        return self.note(original, types.MappingProxyType(self.copy_of(gc.get_referents(original)[0])))
 
     def copy_view(self, original: object) -> object:
         """Return the keys, values or items view of the copied dict."""
-        made = self.of(gc.get_referents(original)[0])
+        made = self.copy_of(gc.get_referents(original)[0])
         return self.note(original, getattr(made, _VIEWS[type(original)])())
 
     # -- callables --------------------------------------------------------------------------------
 
     def copy_method(self, original: types.MethodType) -> types.MethodType:
-        owner = self.of(original.__self__)
-        return original if owner is original.__self__ else types.MethodType(self.of(original.__func__), owner)
+        owner = self.copy_of(original.__self__)
+        return original if owner is original.__self__ else types.MethodType(self.copy_of(original.__func__), owner)
 
     def copy_builtin(self, original: types.BuiltinMethodType) -> object:
         """Copy a bound method of a C class, such as `dict.get` or `list.append`."""
         owner = original.__self__
         if owner is None or isinstance(owner, (types.ModuleType, type)):
             return original
-        made = self.of(owner)
+        made = self.copy_of(owner)
         return original if made is owner else getattr(made, original.__name__)
 
     def copy_partial(self, original: functools.partial[Any]) -> functools.partial[Any]:
-        function, arguments = self.of(original.func), self.of(original.args)
+        function, arguments = self.copy_of(original.func), self.copy_of(original.args)
         return self.note(original, functools.partial(function, *arguments, **self._values(original.keywords)))
 
     def copy_function(self, original: types.FunctionType) -> types.FunctionType:
@@ -228,7 +228,7 @@ class GraphCopy:
             original.__globals__,
             original.__name__,
             original.__defaults__,
-            tuple(self.of(cell) for cell in cells),
+            tuple(self.copy_of(cell) for cell in cells),
         )
         made.__kwdefaults__ = original.__kwdefaults__
         made.__qualname__ = original.__qualname__
@@ -243,7 +243,7 @@ class GraphCopy:
             content = original.cell_contents
         except ValueError:  # empty: of a name that is not bound yet
             return
-        new.cell_contents = self.of(content)
+        new.cell_contents = self.copy_of(content)
 
     # -- weak references --------------------------------------------------------------------------
 
@@ -266,7 +266,7 @@ class GraphCopy:
     def copy_array(self, original: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if original.dtype.hasobject:
             made = original.copy()
-            made[...] = np.array([self.of(item) for item in original.flat], object).reshape(original.shape)
+            made[...] = np.array([self.copy_of(item) for item in original.flat], object).reshape(original.shape)
             return self.note(original, made)
         return self.note(original, original.copy())
 
@@ -275,7 +275,7 @@ class GraphCopy:
         array = original.obj
         if not isinstance(array, np.ndarray) or array.nbytes != original.nbytes:
             raise NotCopyable(f"a view of a part of {type(array).__name__}")
-        return self.note(original, self.of(array).data)
+        return self.note(original, self.copy_of(array).data)
 
     def copy_count(self, original: itertools.count[int]) -> itertools.count[int]:
         return self.note(original, itertools.count(int(repr(original)[len("count(") : -1])))
@@ -298,7 +298,7 @@ class GraphCopy:
     def copy_struct(self, original: msgspec.Struct) -> msgspec.Struct:
         """Copy a frozen struct; return the same one if no field had to be copied."""
         values = [getattr(original, name) for name in original.__struct_fields__]
-        made = [self.of(value) for value in values]
+        made = [self.copy_of(value) for value in values]
         if all(map(operator.is_, made, values)):
             return original
         known = self.memo.get(id(original))
@@ -319,7 +319,7 @@ class GraphCopy:
             except AttributeError:
                 continue
             how = declared.get(name)
-            set_attribute(made, name, self.of(value) if how is None else self._declared(how, value))
+            set_attribute(made, name, self.copy_of(value) if how is None else self._declared(how, value))
         own = getattr(original, "__dict__", None)
         if own:
             made.__dict__.update(self._values(own, declared))
@@ -333,11 +333,11 @@ class GraphCopy:
         return how(self, value)
 
     def _values(self, values: Mapping[str, Any], declared: Mapping[str, Attribute] | None = None) -> dict[str, Any]:
-        of = self.of
+        copy_of = self.copy_of
         if not declared:
-            return {name: of(value) for name, value in values.items()}
+            return {name: copy_of(value) for name, value in values.items()}
         return {
-            name: of(value) if name not in declared else self._declared(declared[name], value)
+            name: copy_of(value) if name not in declared else self._declared(declared[name], value)
             for name, value in values.items()
         }
 

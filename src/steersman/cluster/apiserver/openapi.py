@@ -333,24 +333,24 @@ class _Operations:
     def of_collection(self) -> dict[str, tuple[str, Document]]:
         listed = f"{self._schema}List" if self._schema else ""
         return {
-            "list": ("get", self.of("list", listed, _LIST_PARAMETERS)),
-            "create": ("post", self.of("post", self._schema, _WRITE_PARAMETERS, self._schema)),
+            "list": ("get", self.operation("list", listed, _LIST_PARAMETERS)),
+            "create": ("post", self.operation("post", self._schema, _WRITE_PARAMETERS, self._schema)),
             "deletecollection": (
                 "delete",
-                self.of("deletecollection", _STATUS, _LIST_PARAMETERS, _DELETE_OPTIONS),
+                self.operation("deletecollection", _STATUS, _LIST_PARAMETERS, _DELETE_OPTIONS),
             ),
         }
 
     def of_object(self) -> dict[str, tuple[str, Document]]:
         parameters = ("dryRun", "gracePeriodSeconds")
         return {
-            "get": ("get", self.of("get", self._schema)),
-            "update": ("put", self.of("put", self._schema, _WRITE_PARAMETERS, self._schema)),
+            "get": ("get", self.operation("get", self._schema)),
+            "update": ("put", self.operation("put", self._schema, _WRITE_PARAMETERS, self._schema)),
             "patch": ("patch", self.patch()),
-            "delete": ("delete", self.of("delete", _STATUS, parameters, _DELETE_OPTIONS)),
+            "delete": ("delete", self.operation("delete", _STATUS, parameters, _DELETE_OPTIONS)),
         }
 
-    def of(self, action: str, answer: str, parameters: Iterable[str] = (), body: str = "") -> Document:
+    def operation(self, action: str, answer: str, parameters: Iterable[str] = (), body: str = "") -> Document:
         operation: Document = {
             "responses": {"200": {"description": "OK", "content": _content((_JSON,), answer)}},
             "x-kubernetes-action": action,
@@ -364,7 +364,7 @@ class _Operations:
 
     def patch(self) -> Document:
         types = CUSTOM_RESOURCE_PATCH_TYPES if self._is_custom else PATCH_TYPES
-        operation = self.of("patch", self._schema, (*_WRITE_PARAMETERS, "force"))
+        operation = self.operation("patch", self._schema, (*_WRITE_PARAMETERS, "force"))
         return {**operation, "requestBody": {"content": _content(types, _PATCH)}}
 
 

@@ -266,7 +266,7 @@ class _Look:
                 created = obj.metadata.creation_timestamp
                 start = timestamps.parse(created) if created else self._now
                 self._curves.append((curve, start))
-                return curve.at(self._now - start)
+                return curve.load_at(self._now - start)
         return self._usage(metric, pods) if self._store.keeps_documents else None
 
     def _usage(self, metric: MetricSpec, pods: Sequence[Pod]) -> int | None:

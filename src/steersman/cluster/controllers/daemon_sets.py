@@ -105,7 +105,7 @@ class DaemonSetController(PodOwnerController[DaemonSet]):
         selector = compiled_selector(daemon_set.spec.selector)
         if not self.is_template_selected(daemon_set, selector, daemon_set.spec.template):
             return
-        known = self._history.of(daemon_set, selector)
+        known = self._history.revisions_of(daemon_set, selector)
         collisions = daemon_set.status.collision_count or 0
         latest, collisions = self._history.current(daemon_set, daemon_set.spec.template, known, collisions)
         self.adopt(daemon_set, selector)
@@ -120,7 +120,9 @@ class DaemonSetController(PodOwnerController[DaemonSet]):
         limit = daemon_set.spec.revision_history_limit or 0
         if len(known) <= limit:
             return
-        digests = {pod.metadata.labels.get(REVISION_LABEL) for pod in self.owned.of(daemon_set.metadata.uid).values()}
+        digests = {
+            pod.metadata.labels.get(REVISION_LABEL) for pod in self.owned.owned_by(daemon_set.metadata.uid).values()
+        }
         in_use = {old.metadata.name for old in known if old.metadata.labels.get(REVISION_LABEL) in digests}
         self._history.truncate(known, {latest.metadata.name, *in_use}, limit)
 
@@ -132,7 +134,7 @@ class DaemonSetController(PodOwnerController[DaemonSet]):
             return known
         spec = self.templates.read(daemon_set.spec.template, daemon_set).spec
         count = self._counts[uid] = DaemonCount(DaemonEligibility(spec), digest, generation, seconds)
-        for pod in self.owned.of(uid).values():
+        for pod in self.owned.owned_by(uid).values():
             count.change(None, pod)
         count.dirty.update(dict.fromkeys(self._nodes))
         return count

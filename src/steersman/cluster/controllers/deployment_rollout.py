@@ -200,7 +200,9 @@ class DeploymentRollout:
         """Return whether pods of old templates may still run, including terminating ones."""
         owned = list_owned_pods(self._store)
         return any(rs.status.replicas for rs in self._old) or any(
-            pod.status.phase not in FINISHED_PHASES for rs in self._old for pod in owned.of(rs.metadata.uid).values()
+            pod.status.phase not in FINISHED_PHASES
+            for rs in self._old
+            for pod in owned.owned_by(rs.metadata.uid).values()
         )
 
     # -- scaling -----------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ class DeploymentController(Controller):
         ones."""
         selector, uid = compiled_selector(deployment.spec.selector), deployment.metadata.uid
         claimed = []
-        for name in list(self._sets.of(uid)):
+        for name in list(self._sets.entries_of(uid)):
             replica_set = self.store.get(ReplicaSet, name)
             if selector.matches(replica_set.metadata.labels):
                 claimed.append(replica_set)
@@ -108,7 +108,7 @@ class DeploymentController(Controller):
         return claimed
 
     def _adopted(self, deployment: Deployment, selector: Selector) -> list[ReplicaSet]:
-        orphans = [self.store.get(ReplicaSet, name) for name in self._orphans.of(deployment.metadata.namespace)]
+        orphans = [self.store.get(ReplicaSet, name) for name in self._orphans.entries_of(deployment.metadata.namespace)]
         return [
             self._own(orphan, (*orphan.metadata.owner_references, controller_reference(deployment)))
             for orphan in orphans

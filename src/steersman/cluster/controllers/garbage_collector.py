@@ -82,7 +82,7 @@ class GarbageCollector(Controller):
         if len(self._gone) > _MAX_REMEMBERED:
             del self._gone[next(iter(self._gone))]
         self._detach(meta.uid, meta.owner_references)
-        for dependent in self._dependents.of(meta.uid):
+        for dependent in self._dependents.entries_of(meta.uid):
             self.enqueue(dependent)
 
     def _reattach(self, uid: str, before: ObjectMeta, now: ObjectMeta) -> None:
@@ -108,7 +108,7 @@ class GarbageCollector(Controller):
 
     def _enqueue_dependents_of(self, owner: ObjectMeta) -> None:
         if _waits_for_dependents(owner):
-            for dependent in self._dependents.of(owner.uid):
+            for dependent in self._dependents.entries_of(owner.uid):
                 self.enqueue(dependent)
 
     # -- reconciling -------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ class GarbageCollector(Controller):
 
     def _break_circle(self, obj: Object) -> None:
         """Unblock the owners of an object whose dependents are waiting too."""
-        dependents = map(self._find, self._dependents.of(obj.metadata.uid))
+        dependents = map(self._find, self._dependents.entries_of(obj.metadata.uid))
         if any(dependent and _waits_for_dependents(dependent.metadata) for dependent in dependents):
             unblocked = (_replace(owner, block_owner_deletion=False) for owner in obj.metadata.owner_references)
             self.store.update(_with_owners(obj, tuple(unblocked)))
@@ -171,12 +171,12 @@ class GarbageCollector(Controller):
     def _finish_foreground(self, owner: Object) -> None:
         """Remove the owner's finalizer once no blocking dependents remain."""
         uid = owner.metadata.uid
-        if not any(_blocks(self._find(dependent), uid) for dependent in self._dependents.of(uid)):
+        if not any(_blocks(self._find(dependent), uid) for dependent in self._dependents.entries_of(uid)):
             self.store.update(without_finalizer(owner, FOREGROUND))
 
     def _orphan_dependents(self, owner: Object) -> None:
         uid = owner.metadata.uid
-        for dependent in tuple(self._dependents.of(uid)):
+        for dependent in tuple(self._dependents.entries_of(uid)):
             obj = self._find(dependent)
             if obj is not None:
                 left = tuple(known for known in obj.metadata.owner_references if known.uid != uid)

@@ -75,7 +75,7 @@ class JobController(Controller):
                 self.enqueue_batched(key(new))
             return
         if old is None:
-            pods = self._owned.of(new.metadata.uid)
+            pods = self._owned.owned_by(new.metadata.uid)
             self._pods[new.metadata.uid] = {name: pod for name, pod in pods.items() if _is_uncounted(pod)}
             if new.spec.manual_selector:  # other Jobs select by their uid, which older pods lack
                 self._claims[key(new)] = dict.fromkeys(self._owned.orphans(new.metadata.namespace))

@@ -38,7 +38,7 @@ class LoadCurve(NamedTuple):
         """Time of the last change."""
         return self.times[-1]
 
-    def at(self, seconds: float) -> int:
+    def load_at(self, seconds: float) -> int:
         """Return the load at a time; before the first point, that point's load."""
         return self.amounts[max(0, bisect_right(self.times, seconds) - 1)]
 

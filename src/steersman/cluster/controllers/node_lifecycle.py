@@ -142,7 +142,7 @@ class NodeLifecycleController(Controller):
         """Mark the pods of a node without heartbeat as not ready; a live kubelet does so itself."""
         name = node.metadata.name
         self.cluster.record(node, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
-        for pod in pods_by_node(self.store).on(name):
+        for pod in pods_by_node(self.store).pods_on(name):
             self._mark_not_ready(pod)
 
     def _mark_not_ready(self, pod: Pod) -> None:

@@ -34,13 +34,13 @@ class OwnedPods:
         self._orphan_listeners: list[OrphanListener] = []
         store.subscribe(self._on_pod, (Pod,))
 
-    def of(self, uid: str) -> Mapping[str, Pod]:
+    def owned_by(self, uid: str) -> Mapping[str, Pod]:
         """Return the pods of the controller with this uid by key, as a live view."""
-        return self._owned.of(uid)
+        return self._owned.entries_of(uid)
 
     def orphans(self, namespace: str) -> Mapping[str, Pod]:
         """Return the pods of the namespace without a controller by key, as a live view."""
-        return self._orphans.of(namespace)
+        return self._orphans.entries_of(namespace)
 
     def listen(self, kind: type[Object], on_owned: OwnedPodListener, on_orphan: OrphanListener | None = None) -> None:
         """Subscribe to pods owned by controllers of a kind, and to orphans."""
@@ -125,7 +125,7 @@ class OwnerSelectors:
     def matching(self, namespace: str, labels: Mapping[str, str]) -> Iterator[str]:
         """Yield the keys of objects that select these labels."""
         for label in (None, *labels.items()):
-            for name, selector in self._by_label.of((namespace, label)).items():
+            for name, selector in self._by_label.entries_of((namespace, label)).items():
                 if selector.matches(labels):
                     yield name
 

@@ -95,7 +95,7 @@ class PodOwnerController(Controller, Generic[T]):
     def adopt(self, owner: T, selector: Selector) -> None:
         """Adopt the selected orphans."""
         name, namespace = key(owner), owner.metadata.namespace
-        if name in self._new_owners.of(namespace):
+        if name in self._new_owners.entries_of(namespace):
             self._find_candidates(namespace)
         for pod_name in self._candidates.pop(name, ()):
             pod = self.owned.orphans(namespace).get(pod_name)  # the current version, after earlier writes
@@ -107,7 +107,7 @@ class PodOwnerController(Controller, Generic[T]):
     def _find_candidates(self, namespace: str) -> None:
         """Find the orphans that new owners of the namespace may adopt, in one pass. Each of the few
         distinct label sets is matched once."""
-        new = set(self._new_owners.of(namespace))
+        new = set(self._new_owners.entries_of(namespace))
         for name in new:
             self._new_owners.remove(namespace, name)
         owners_of: dict[tuple[tuple[str, str], ...], list[str]] = {}

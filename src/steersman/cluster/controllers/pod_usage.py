@@ -31,5 +31,5 @@ def _usage(pod: Pod, resource: str, now: float) -> list[int]:
         requests = (container.resources.requests.get(resource, 0) for container in containers)
         return [quantity.milli_value(quantity.parse(amount)) for amount in requests]
     created = pod.metadata.creation_timestamp
-    load = curve.at(now - timestamps.parse(created) if created else 0.0)
+    load = curve.load_at(now - timestamps.parse(created) if created else 0.0)
     return [load // len(containers)] * len(containers)

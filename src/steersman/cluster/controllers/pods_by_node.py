@@ -22,9 +22,9 @@ class PodsByNode:
         self._listeners: list[Callable[[Pod | None, Pod | None], None]] = []
         store.subscribe(self._on_pod, (Pod,))
 
-    def on(self, node: str) -> Sequence[Pod]:
+    def pods_on(self, node: str) -> Sequence[Pod]:
         """Return the pods bound to the node."""
-        return tuple(self._pods.of(node).values())
+        return tuple(self._pods.entries_of(node).values())
 
     def listen(self, listener: Callable[[Pod | None, Pod | None], None]) -> None:
         """Register a listener for pod changes, called after the index is updated."""

@@ -199,7 +199,7 @@ class ReplicaSetController(PodOwnerController[Replicated]):
         uid, min_ready_seconds = owner.metadata.uid, owner.spec.min_ready_seconds
         count = self._counts.get(uid)
         if count is None or count.min_ready_seconds != min_ready_seconds:
-            count = self._counts[uid] = ReplicaCount(self.owned.of(uid).values(), min_ready_seconds)
+            count = self._counts[uid] = ReplicaCount(self.owned.owned_by(uid).values(), min_ready_seconds)
         return count
 
     def _claim(self, owner: Replicated) -> None:
@@ -208,7 +208,7 @@ class ReplicaSetController(PodOwnerController[Replicated]):
         self.adopt(owner, selector)
         if all(selector.matches(dict(labels)) for labels in self._count(owner).labels):
             return
-        pods = list(self.owned.of(owner.metadata.uid).values())
+        pods = list(self.owned.owned_by(owner.metadata.uid).values())
         self.release(owner, [pod for pod in pods if is_active(pod) and not selector.matches(pod.metadata.labels)])
 
     def _create(self, owner: Replicated, missing: int) -> StatusError | None:
@@ -261,7 +261,7 @@ class ReplicaSetController(PodOwnerController[Replicated]):
         return maker
 
     def _delete(self, owner: Replicated, surplus: int) -> StatusError | None:
-        active = [pod for pod in self.owned.of(owner.metadata.uid).values() if is_active(pod)]
+        active = [pod for pod in self.owned.owned_by(owner.metadata.uid).values() if is_active(pod)]
         failure: StatusError | None = None
         for pod in first_to_go(active, self._family(owner), surplus, self.store.clock.now()):
             try:
@@ -283,10 +283,10 @@ class ReplicaSetController(PodOwnerController[Replicated]):
         family = controller_of(owner)
         if family is None:
             return
-        for name in self._families.of(family.uid):
+        for name in self._families.entries_of(family.uid):
             sibling = self._find(name)
             if sibling is not None:
-                yield from self.owned.of(sibling.metadata.uid).values()
+                yield from self.owned.owned_by(sibling.metadata.uid).values()
 
     def _write_status(self, owner: Replicated, count: ReplicaCount, missing: int, failure: StatusError | None) -> None:
         now = self.store.clock.now()

@@ -46,7 +46,7 @@ class RevisionHistory:
         self._compared: LruCache[tuple[int, int], _ComparedTemplate] = LruCache(_MAX_REMEMBERED)
         store.subscribe(self._on_revision, (ControllerRevision,))
 
-    def of(self, owner: Object, selector: Selector) -> list[ControllerRevision]:
+    def revisions_of(self, owner: Object, selector: Selector) -> list[ControllerRevision]:
         """Return the owner's revisions, oldest first, after adopting selected orphans."""
         for name in list(self._orphans.get(owner.metadata.namespace, ())):
             orphan = self._store.get(ControllerRevision, name)

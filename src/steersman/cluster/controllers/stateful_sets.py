@@ -144,7 +144,7 @@ class StatefulSetController(PodOwnerController[StatefulSet]):
         selector = compiled_selector(stateful_set.spec.selector)
         if not self.is_template_selected(stateful_set, selector, stateful_set.spec.template):
             return
-        known = self._history.of(stateful_set, selector)
+        known = self._history.revisions_of(stateful_set, selector)
         count = self._claim(stateful_set, selector)
         collisions = stateful_set.status.collision_count or 0
         latest, collisions = self._history.current(
@@ -171,7 +171,7 @@ class StatefulSetController(PodOwnerController[StatefulSet]):
             self.adopt(stateful_set, selector)
         count = self._counts.get(uid)
         if count is None or count.selector != stateful_set.spec.selector:
-            count = self._counts[uid] = StatefulCount(stateful_set, self.owned.of(uid).values())
+            count = self._counts[uid] = StatefulCount(stateful_set, self.owned.owned_by(uid).values())
         count.follow(stateful_set.spec)
         if is_staying and count.unselected:
             self.release(stateful_set, list(count.unselected.values()))
@@ -188,7 +188,7 @@ class StatefulSetController(PodOwnerController[StatefulSet]):
     def _truncate(self, stateful_set: StatefulSet, known: Sequence[ControllerRevision], in_use: set[str]) -> None:
         limit = stateful_set.spec.revision_history_limit or 0
         if len(known) > limit:
-            pods = self.owned.of(stateful_set.metadata.uid).values()
+            pods = self.owned.owned_by(stateful_set.metadata.uid).values()
             self._history.truncate(known, in_use | {pod_revision(pod) for pod in pods}, limit)
 
     def _look_again(self, stateful_set: StatefulSet, count: StatefulCount) -> None:

@@ -84,7 +84,7 @@ class TaintEvictionController(Controller):
             if pod is not None:
                 self._look_at(pod)
         elif self._index is not None:
-            for pod in self._index.on(name):
+            for pod in self._index.pods_on(name):
                 self._look_at(pod)
 
     def _look_at(self, pod: Pod) -> None:

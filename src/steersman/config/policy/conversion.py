@@ -83,7 +83,7 @@ def _problems(policy: Policy) -> list[ConfigProblem]:
     weight = policy.hard_pod_affinity_symmetric_weight
     if not 0 <= weight <= 100:
         errors.append(invalid("hardPodAffinitySymmetricWeight", weight, "not in valid range [0-100]"))
-    return [ConfigProblem.of(error) for error in errors]
+    return [ConfigProblem.from_field_error(error) for error in errors]
 
 
 def _plugins(filters: Filters, scores: Scores) -> Plugins:

@@ -304,7 +304,7 @@ def _with_ratio(path: str, name: str, priority: Priority, found: Scores) -> str 
         found.problems.append(_problem(f"{path}.argument", priority.name, _NO_RATIO))
         return None
     where = f"{path}.argument.requestedToCapacityRatioArguments.shape"
-    found.problems += [ConfigProblem.of(error) for error in shape_errors(where, ratio.shape)]
+    found.problems += [ConfigProblem.from_field_error(error) for error in shape_errors(where, ratio.shape)]
     return name
 
 
@@ -367,4 +367,4 @@ def _add_affinity(chosen: dict[str, int], policy: Policy, found: Scores) -> None
 
 
 def _problem(path: str, value: object, detail: str) -> ConfigProblem:
-    return ConfigProblem.of(invalid(path, value, detail))
+    return ConfigProblem.from_field_error(invalid(path, value, detail))

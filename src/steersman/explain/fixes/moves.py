@@ -53,7 +53,7 @@ class MovablePods:
             if pod.spec.node_name and pod.status.phase not in api.FINISHED_PHASES:
                 self._by_node[pod.spec.node_name].append(pod)
 
-    def on(self, node: str) -> Sequence[api.Pod]:
+    def pods_on(self, node: str) -> Sequence[api.Pod]:
         """Return all pods on the node."""
         return self._by_node.get(node, ())
 
@@ -65,11 +65,11 @@ class MovablePods:
         return sorted(found, key=lambda pods: (len(pods), sum(map(_size, pods))))
 
     def _sets_of(self, node: NodeExplanation) -> Iterator[PodSet]:
-        movable = [pod for pod in self.on(node.node) if self._is_movable(pod)]
+        movable = [pod for pod in self.pods_on(node.node) if self._is_movable(pod)]
         plugins = {verdict.plugin: verdict for verdict in node.verdicts}
         blocking: list[api.Pod] = []
         if _PORTS in plugins:
-            blocking = holders(self._situation.pod.spec, self.on(node.node))
+            blocking = holders(self._situation.pod.spec, self.pods_on(node.node))
             if any(pod not in movable for pod in blocking):
                 return
         others = [plugins[name] for name in plugins if name in _OF_ONE_POD]

@@ -122,7 +122,7 @@ class Proposals:
             case "InterPodAffinity":
                 yield from pod_changes.drop_pod_affinity(place, spec)
             case "NodePorts":
-                nodes = [self._pods.on(name) for name in self._without_port(objections)]
+                nodes = [self._pods.pods_on(name) for name in self._without_port(objections)]
                 yield from host_ports.change_host_ports(place, spec, nodes)
 
     def _without_port(self, objections: int) -> list[str]:

@@ -80,7 +80,7 @@ class BindingRequests:
 
     def _request(self, pod: api.Pod, node_name: str) -> Request:
         body = _body(pod, node_name)
-        return Request("POST", paths.of(pod, "binding"), body=body, timeout=self._policy.attempt_seconds)
+        return Request("POST", paths.object_path(pod, "binding"), body=body, timeout=self._policy.attempt_seconds)
 
     async def bind(self, pod: api.Pod, node_name: str, failed: ClientError | None = None) -> Status | None:
         """Bind the pod and return None or the error. `failed` is the failure of `begin`."""
@@ -135,7 +135,7 @@ class BindingRequests:
         """Return whether the server has the pod on the node; None if unknown."""
 
         async def call(left: float) -> Response:
-            return await self._transport.request(Request("GET", paths.of(pod), timeout=left))
+            return await self._transport.request(Request("GET", paths.object_path(pod), timeout=left))
 
         try:
             answer = await retrying(call, self._timing, policy, idempotent=True)

@@ -141,7 +141,7 @@ class Dispatcher(EventReports):
     async def delete_pod(self, pod: api.Pod) -> bool:
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.metadata.uid}}
         try:
-            await self._send("DELETE", paths.of(pod), options)
+            await self._send("DELETE", paths.object_path(pod), options)
         except ApiError as refusal:
             if refusal.is_not_found or refusal.is_conflict:
                 return False
@@ -189,7 +189,7 @@ class Dispatcher(EventReports):
         if patch is None:
             return True
         try:
-            answer = await self._send("PATCH", paths.of(pod, "status"), patch, STRATEGIC_MERGE_PATCH)
+            answer = await self._send("PATCH", paths.object_path(pod, "status"), patch, STRATEGIC_MERGE_PATCH)
         except ApiError as refusal:
             if refusal.is_not_found or refusal.is_conflict:
                 return False
@@ -213,7 +213,7 @@ class Dispatcher(EventReports):
         meta = obj.metadata
         metadata = {"uid": meta.uid, "resourceVersion": meta.resource_version, "annotations": meta.annotations}
         patch = {"metadata": {name: value for name, value in metadata.items() if value}, "spec": spec}
-        answer = await self._send("PATCH", paths.of(obj), patch, MERGE_PATCH, idempotent=False)
+        answer = await self._send("PATCH", paths.object_path(obj), patch, MERGE_PATCH, idempotent=False)
         return decode_foreign(answer.body, type(obj), f"{obj.KIND} {api.key(obj)}")
 
     async def _send(
@@ -270,7 +270,7 @@ class ResourceClaims:
                 if not refusal.is_conflict:
                     raise
             await asyncio.sleep(CLAIM_PAUSE_SECONDS)
-            answer = await self._send("GET", paths.of(claim))
+            answer = await self._send("GET", paths.object_path(claim))
             claim = decode_foreign(answer.body, api.ResourceClaim, "the ResourceClaim")
         return await self._write(claim, change(claim))
 
@@ -283,14 +283,14 @@ class ResourceClaims:
         """Delete a claim; one that does not exist is no error."""
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": claim.metadata.uid}}
         try:
-            await self._send("DELETE", paths.of(claim), options)
+            await self._send("DELETE", paths.object_path(claim), options)
         except ApiError as refusal:
             if not refusal.is_not_found:
                 raise
 
     async def tell_pod(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
         patch = {"metadata": {"uid": pod.metadata.uid}, "status": {"extendedResourceClaimStatus": status}}
-        await self._send("PATCH", paths.of(pod, "status"), patch, STRATEGIC_MERGE_PATCH)
+        await self._send("PATCH", paths.object_path(pod, "status"), patch, STRATEGIC_MERGE_PATCH)
 
     async def _write(self, old: api.ResourceClaim, new: api.ResourceClaim) -> api.ResourceClaim:
         """Write the finalizer before the status: no allocation without the finalizer."""
@@ -305,7 +305,7 @@ class ResourceClaims:
     ) -> api.ResourceClaim:
         seen = {"uid": claim.metadata.uid, "resourceVersion": claim.metadata.resource_version}
         patch = {"metadata": {**{name: value for name, value in seen.items() if value}, **metadata}, **rest}
-        answer = await self._send("PATCH", paths.of(claim, subresource), patch, MERGE_PATCH, idempotent=False)
+        answer = await self._send("PATCH", paths.object_path(claim, subresource), patch, MERGE_PATCH, idempotent=False)
         return decode_foreign(answer.body, api.ResourceClaim, "the ResourceClaim")
 
 

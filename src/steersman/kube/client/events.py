@@ -362,7 +362,7 @@ class EventRecorder:
 
     async def _patch(self, event: Event) -> None:
         body = msgspec.json.encode({"series": event.series})
-        await self._send(Request("PATCH", paths.of(event), body=body, content_type=STRATEGIC_MERGE_PATCH))
+        await self._send(Request("PATCH", paths.object_path(event), body=body, content_type=STRATEGIC_MERGE_PATCH))
 
     async def _send(self, request: Request, failed: ClientError | None = None) -> None:
         """Send with retries. `failed` is the failure of a first attempt."""

@@ -27,7 +27,7 @@ def item(kind: type[api.Object], name: str, namespace: str = "", subresource: st
     return f"{path}/{subresource}" if subresource else path
 
 
-def of(obj: api.Object, subresource: str = "") -> str:
+def object_path(obj: api.Object, subresource: str = "") -> str:
     """Return the path of this object or of its subresource."""
     return item(type(obj), obj.metadata.name, obj.metadata.namespace if obj.NAMESPACED else "", subresource)
 

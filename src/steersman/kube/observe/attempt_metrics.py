@@ -364,7 +364,7 @@ class Exposition:
         pending[("gated",)].set(sizes.gated * leads)
         counts = self._scheduler.queue.metrics
         if isinstance(counts, CountingQueueMetrics):
-            self._incoming.to(counts.entered.items(), leads)
+            self._incoming.update(counts.entered.items(), leads)
             for rejection, number in counts.rejections.items():
                 self._metrics.unschedulable_pods[rejection].set(number * leads)
 

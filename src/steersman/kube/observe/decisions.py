@@ -62,7 +62,7 @@ class DecisionLog(AttemptObserver):
         """Add decisions made elsewhere, oldest first."""
         self._ring.extend(records)
 
-    def of(self, pod: str) -> list[DecisionRecord]:
+    def decisions_on(self, pod: str) -> list[DecisionRecord]:
         """Return the recorded decisions on the pod `namespace/name`, latest first."""
         return [record for record in reversed(self._ring) if record.pod == pod]
 

@@ -214,8 +214,8 @@ class Metrics(MetricSet):
         """Copy the counts of invalid objects and internal errors."""
         for kind, number in invalid.sizes().items():
             self.objects_set_aside[(kind,)].set(number)
-        self._unreadable_shown.to(((kind,), number) for kind, number in invalid.counts.items())
-        self._errors_shown.to(((where,), number) for where, number in internal_errors.counts.items())
+        self._unreadable_shown.update(((kind,), number) for kind, number in invalid.counts.items())
+        self._errors_shown.update(((where,), number) for where, number in internal_errors.counts.items())
 
     def _show_build(self) -> None:
         """Set build information as Kubernetes components do; commit, date and compiler are Go's."""

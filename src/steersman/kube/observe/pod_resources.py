@@ -73,7 +73,7 @@ def unit(resource: str) -> str:
 def _family(name: str, text: str, ends: SeriesEndings, pods: Iterable[api.Pod]) -> Iterator[str]:
     yield f"# HELP {name} {text}\n# TYPE {name} gauge\n"
     for pod in pods:
-        found = ends.of(pod) if is_shown(pod) else ()
+        found = ends.endings_of(pod) if is_shown(pod) else ()
         # Yields "" too, so that callers can pause after every pod.
         yield _lines(name, pod, found) if found else ""
 
@@ -99,7 +99,7 @@ class SeriesEndings:
         self._key_of = key_of
         self._known: LruCache[Hashable, Sequence[tuple[str, str]]] = LruCache(_MAX_CACHED)
 
-    def of(self, pod: api.Pod) -> Sequence[tuple[str, str]]:
+    def endings_of(self, pod: api.Pod) -> Sequence[tuple[str, str]]:
         key = self._key_of(pod)
         found = self._known.get(key)
         if found is None:

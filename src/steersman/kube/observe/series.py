@@ -52,7 +52,7 @@ class CountedUp:
         self._counters = counters
         self._reached: dict[tuple[str, ...], int] = {}
 
-    def to(self, counts: Iterable[tuple[tuple[str, ...], int]], is_counted: bool = True) -> None:
+    def update(self, counts: Iterable[tuple[tuple[str, ...], int]], is_counted: bool = True) -> None:
         """Add the difference to the last call; it is dropped unless `is_counted`."""
         for labels, number in counts:
             before = self._reached.get(labels, 0)

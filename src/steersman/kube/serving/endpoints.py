@@ -49,7 +49,7 @@ class Decisions(msgspec.Struct, frozen=True):
     """Asynchronous access to an `observe.DecisionLog`."""
 
     recent: Callable[[int], Awaitable[Sequence[DecisionRecord]]]
-    of: Callable[[str], Awaitable[Sequence[DecisionRecord]]]
+    of_pod: Callable[[str], Awaitable[Sequence[DecisionRecord]]]
     explain: Callable[[str], Awaitable[Explanation | None]]
 
 

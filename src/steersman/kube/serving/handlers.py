@@ -92,7 +92,7 @@ class Handlers:
         explanation = await decisions.explain(pod) if request.has("explain") else None
         if explanation is not None and request.value("explain") == "table":
             return text_answer(printable_lines(f"{explanation.table()}\n"))
-        records = await decisions.of(pod)
+        records = await decisions.of_pod(pod)
         if not records and explanation is None:
             return text_answer(f"nothing is known of pod {printable(pod)}\n", 404)
         body: dict[str, Any] = {"decisions": [record.to_dict() for record in records]}

@@ -139,7 +139,7 @@ class _Pages(msgspec.Struct, frozen=True):
 
     async def decisions_on(self, pod: str) -> Sequence[DecisionRecord]:
         async def records() -> Sequence[DecisionRecord]:
-            return self.log.of(pod)
+            return self.log.decisions_on(pod)
 
         return await self.ask(records)
 

@@ -108,7 +108,7 @@ class PlacementScores:
         """Compare the node with a best one, plugin by plugin."""
         better = len(self.better_rows)
         if self.total is None:
-            status = self.evaluation.statuses().of(self.node)
+            status = self.evaluation.statuses().status_of(self.node)
             if status is None:
                 return ComparedScores(None, self.best_total, better, objection=f"there is no node {self.node}")
             return ComparedScores(None, self.best_total, better, status.plugin, status.message)

@@ -124,7 +124,7 @@ class DecisionsByPod(DecisionLog):
         for record in latest_first:
             self._by_pod.setdefault(record.pod, []).append(record)
 
-    def of(self, pod: str) -> list[DecisionRecord]:
+    def decisions_on(self, pod: str) -> list[DecisionRecord]:
         return self._by_pod.get(pod, [])
 
 

@@ -78,7 +78,7 @@ def pending_report(scheduler: Scheduler, causes: PendingCauses) -> Iterator[Pend
     """Yield None after every pod, so that the caller can do other work, then the report."""
     groups: dict[tuple[str, str], _Collected] = {}
     for queued in waiting_pods(scheduler):
-        cause = causes.of(queued)
+        cause = causes.cause_of(queued)
         groups.setdefault((cause.cause.code, cause.title), _Collected(cause)).pods.append(queued)
         yield None
     now = scheduler.clock.now()

@@ -67,7 +67,7 @@ def pod_page(
 ) -> PodPage:
     """Return the page without the manifest."""
     meta, key, now = pod.metadata, api.key(pod), scheduler.clock.now()
-    known, queued = decisions.of(key), scheduler.queue.get(key)
+    known, queued = decisions.decisions_on(key), scheduler.queue.get(key)
     told = events.about(f"Pod {key}", MAX_EVENTS)
     profile = pod.scheduler_name
     page = PodPage(
@@ -93,7 +93,7 @@ def pod_page(
     found = scheduler.profiles.get(queued.profile)
     return msgspec.structs.replace(
         page,
-        cause=causes.of(queued).cause,
+        cause=causes.cause_of(queued).cause,
         wakers=requeue_events(found.hints, queued.rejectors) if found is not None else (),
         next_attempt=next_attempt_of(scheduler, queued, now),
     )

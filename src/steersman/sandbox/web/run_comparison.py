@@ -97,7 +97,7 @@ def _node_view(what_if: WhatIfScheduler, evaluation: Evaluation, node: str) -> N
     if not node or what_if.cache.nodes.row_of(node) is None:
         return NodeView(False)
     if node not in evaluation.feasible():
-        status = evaluation.statuses().of(node)
+        status = evaluation.statuses().status_of(node)
         return NodeView(True, ("", "") if status is None else (status.plugin, ", ".join(status.reasons)))
     table = evaluation.scores()
     return NodeView(True) if table is None else NodeView(True, None, table.weighted(node))

@@ -202,7 +202,7 @@ def _reason(evaluation: Evaluation, wanted: str, chosen: str) -> DifferenceReaso
     if not wanted:
         return DifferenceReason(why=f"fits on {chosen}" if chosen else "")
     if wanted not in evaluation.feasible():
-        status = evaluation.statuses().of(wanted)
+        status = evaluation.statuses().status_of(wanted)
         if status is None:
             return DifferenceReason(why=f"{wanted} is gone")
         return DifferenceReason(status.plugin, f"{wanted} does not fit: {', '.join(status.reasons)}")

@@ -31,5 +31,5 @@ class NominatedPods:
                 self._nominations.put(name, [self._shapes.info(pod) for pod in pods])
         return self._nominations
 
-    def on(self, node_name: str) -> Sequence[PodInfo]:
-        return self.all().on(node_name)
+    def pods_on(self, node_name: str) -> Sequence[PodInfo]:
+        return self.all().pods_on(node_name)

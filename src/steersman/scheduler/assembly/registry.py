@@ -91,7 +91,7 @@ def with_enabled(configuration: SchedulerConfiguration, names: Iterable[str]) ->
 
 
 def _mentioned(profile: KubeSchedulerProfile) -> Iterable[str]:
-    sections = (profile.plugins.multi_point, *(profile.plugins.at(point) for point in ExtensionPoint))
+    sections = (profile.plugins.multi_point, *(profile.plugins.plugins_at(point) for point in ExtensionPoint))
     return (plugin.name for section in sections for plugin in (*section.enabled, *section.disabled))
 
 

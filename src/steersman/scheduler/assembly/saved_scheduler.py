@@ -115,7 +115,7 @@ def _saved_bindings(scheduler: Scheduler) -> Iterator[SavedBinding]:
         return
     under_way = len(direct.in_progress)
     for number, one in enumerate((*direct.in_progress, *direct.waiting)):
-        pod, node = SavedPod.of(one.queued), one.decision.node
+        pod, node = SavedPod.from_queued(one.queued), one.decision.node
         yield SavedBinding(pod, node, one.fitted, number < under_way, one.external_changes == changes)
 
 

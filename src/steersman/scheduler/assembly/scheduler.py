@@ -484,7 +484,7 @@ class Scheduler:
             gates=self.options.gates,
             binder=self._writer,
             client=self._reader,
-            nominated=lambda node: self._nominated.on(node),
+            nominated=lambda node: self._nominated.pods_on(node),
             rng=self._rng,
             pods=self._pod_access,
             cycle_what_if=lambda: self.cycle.what_if(profile),

@@ -93,7 +93,7 @@ async def _call(point: str, call: RawCall, decision: Scheduled, limit: int) -> S
     if answer is None or answer is True:
         return None
     if isinstance(answer, Status):
-        return None if answer.code is Code.SUCCESS else answer.of(call.name)
+        return None if answer.code is Code.SUCCESS else answer.with_plugin(call.name)
     return fault(point, call.name, f"returned {answer!r}, expected None or a Status")
 
 

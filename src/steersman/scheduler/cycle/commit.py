@@ -50,7 +50,7 @@ def permit(profile: Profile, state: CycleState, pod: PodInfo, node: str) -> tupl
         if answer.status.code is Code.WAIT:
             waits[call.name] = min(answer.timeout_seconds, MAX_WAIT_SECONDS)
         elif answer.status.is_rejected:
-            return answer.status.of(call.name), {}
+            return answer.status.with_plugin(call.name), {}
         elif answer.status.code is not Code.SUCCESS:
             return as_fault("Permit", call.name, answer.status), {}
     return None, waits

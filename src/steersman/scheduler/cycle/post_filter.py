@@ -71,9 +71,9 @@ class _Answers:
     def add(self, plugin: str, answer: PostFilterResult | None, status: Status) -> PostFilterOutcome | None:
         """Add a plugin's result; return the outcome of the phase if this result is final."""
         if status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE):
-            return PostFilterOutcome(answer, status if status.code is Code.SUCCESS else status.of(plugin))
+            return PostFilterOutcome(answer, status if status.code is Code.SUCCESS else status.with_plugin(plugin))
         if not status.is_rejected:
-            return PostFilterOutcome(None, status.of(plugin))
+            return PostFilterOutcome(None, status.with_plugin(plugin))
         if answer is not None and answer.nominated_node is not None:
             self._result = answer
         self._reasons += status.reasons

@@ -79,7 +79,7 @@ class ProfileWhatIf:
         return (other for _, pods in self.nominations().ahead_of(pod).items() for other in pods)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        return scalar.filter_with_nominated(self._profile, state, pod, node, self.nominations().on(node.name))
+        return scalar.filter_with_nominated(self._profile, state, pod, node, self.nominations().pods_on(node.name))
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         scalar.add_to_state(self._profile, state, pod, added, node)

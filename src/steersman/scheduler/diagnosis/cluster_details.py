@@ -64,7 +64,7 @@ class ClusterDetails:
         #: Number of pods in all domains that the affinity matches, by topology key.
         self._matching: dict[str, int] = {}
 
-    def of(self, status: Status, node: NodeInfo) -> str:
+    def details_of(self, status: Status, node: NodeInfo) -> str:
         """Return the details that the plugin's reasons leave out; "" if there is nothing to add."""
         if status.plugin in ClaimDetails.BY_PLUGIN:
             return ClaimDetails.BY_PLUGIN[status.plugin](self._claims, node)

@@ -40,7 +40,7 @@ class Details:
     def _detail(self, status: Status, node: NodeInfo) -> str:
         if status.plugin in NODE_DETAILS:
             return NODE_DETAILS[status.plugin](self._pod, node)
-        return self._cluster.of(status, node) if self._cluster is not None else ""
+        return self._cluster.details_of(status, node) if self._cluster is not None else ""
 
 
 def rejection(status: Status) -> Verdict:

@@ -175,7 +175,7 @@ class Explanation(_Part, frozen=True):
     #: None if there was no preemption.
     preemption: PreemptionExplanation | None = None
 
-    def of(self, node: str) -> NodeExplanation:
+    def node_explanation(self, node: str) -> NodeExplanation:
         """Return the explanation of one node. Raises `KeyError` for an unknown node."""
         for explained in self.nodes:
             if explained.node == node:

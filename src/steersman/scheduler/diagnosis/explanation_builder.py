@@ -124,7 +124,7 @@ def _nodes(
             plugin_scores, total = scores.get(node.name, ((), None))
             yield NodeExplanation(node.name, True, scores=plugin_scores, total=total)
             continue
-        first = statuses.of(node.name)
+        first = statuses.status_of(node.name)
         verdicts = [] if first is None else [details.verdict(first, node)]
         if state is not None:
             filters = [call for call in profile.filter if first is None or call.name != first.plugin]
@@ -156,7 +156,7 @@ def _objections(
         else:
             status = call.run(state, pod, node) if call.name not in state.skip_filter else None
         if status is not None:
-            yield status.of(call.name)
+            yield status.with_plugin(call.name)
 
 
 def _scores_by_node(table: ScoreTable | None) -> dict[str, tuple[tuple[PluginScore, ...], int]]:

@@ -267,7 +267,7 @@ class ColumnarEvaluation(Evaluation):
 
     def _nominated_ahead(self, row: int) -> list[PodInfo]:
         """Return the pods nominated to the node for which the pod must leave resources."""
-        return nominated_ahead_of(self.pod, self._nominations.on(self._table.names[row]))
+        return nominated_ahead_of(self.pod, self._nominations.pods_on(self._table.names[row]))
 
     def _examine(self, row: int, others: Sequence[PodInfo]) -> Status | None:
         """Return the rejection by one node, with and without nominated pods; by the scalar engine

@@ -122,7 +122,7 @@ class NodeStatuses:
         """Yield the number of evaluated nodes by status; cheaper than `groups`."""
         return ((status, len(names)) for status, names in self.groups.items())
 
-    def of(self, node: str) -> Status | None:
+    def status_of(self, node: str) -> Status | None:
         if self._by_node is None:
             self._by_node = {name: status for status, names in self.groups.items() for name in names}
         return self._by_node.get(node, self.absent)

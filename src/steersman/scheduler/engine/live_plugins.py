@@ -82,7 +82,7 @@ def _status_of_kernel(name: str, part: FilterPart) -> Status | None:
     if part.skipped():
         return SKIP
     refusal = part.refusal()
-    return None if refusal is None else refusal.of(name)
+    return None if refusal is None else refusal.with_plugin(name)
 
 
 def state_of_skipping_plugins(

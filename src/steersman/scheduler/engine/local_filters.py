@@ -55,7 +55,7 @@ class LocalFilters(msgspec.Struct, frozen=True):
             static = column.kernel.rule is None
             reason = int(column.cell[row]) if static else column.kernel.row_with(row, added)
             if reason:
-                return step.statuses[reason].of(step.name)
+                return step.statuses[reason].with_plugin(step.name)
         return None
 
     def rejected_with(self, added: AddedPods) -> RowIndex:
@@ -74,7 +74,9 @@ class LocalFilters(msgspec.Struct, frozen=True):
             reasons = _reasons_with(column, added)
             reasons[~passing] = 0
             for reason in set(reasons[reasons != 0].tolist()):
-                groups.setdefault(step.statuses[reason].of(step.name), []).append(added.rows[reasons == reason])
+                groups.setdefault(step.statuses[reason].with_plugin(step.name), []).append(
+                    added.rows[reasons == reason]
+                )
             passing &= reasons == 0
         return {status: np.concatenate(pieces) for status, pieces in groups.items()}
 

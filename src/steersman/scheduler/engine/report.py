@@ -148,7 +148,7 @@ def _read_part(step: FilterStep, part: FilterPart, remaining: BoolColumn, groups
         return
     ids = reasons[rows]
     for reason in _distinct(ids):
-        groups.setdefault(step.statuses[reason].of(step.name), []).append(rows[ids == reason])
+        groups.setdefault(step.statuses[reason].with_plugin(step.name), []).append(rows[ids == reason])
     remaining[rows] = False
 
 

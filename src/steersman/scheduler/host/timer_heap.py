@@ -19,8 +19,8 @@ def _copied_timers(copies: GraphCopy, timers: list[Timer]) -> list[Timer]:
     """Copy the timers; of the possibly thousands of tuples, only the callbacks are copied deeply."""
 
     def fill(timers: list[Timer], made: list[Timer]) -> None:
-        of = copies.of
-        made += [(time, serial, of(callback), is_background) for time, serial, callback, is_background in timers]
+        copy_of = copies.copy_of
+        made += [(time, serial, copy_of(callback), is_background) for time, serial, callback, is_background in timers]
 
     return copies.note(timers, [], fill)
 

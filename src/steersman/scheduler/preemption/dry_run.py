@@ -189,7 +189,7 @@ def _resolvable(nodes: Sequence[NodeInfo], statuses: NodeStatusReader) -> list[N
     codes = {status.code for status, _ in statuses.counts()} | {_code(statuses.absent)}
     if Code.UNSCHEDULABLE not in codes:
         return []
-    return [node for node in nodes if _code(statuses.of(node.name)) is Code.UNSCHEDULABLE]
+    return [node for node in nodes if _code(statuses.status_of(node.name)) is Code.UNSCHEDULABLE]
 
 
 def _code(status: Status | None) -> Code | None:
@@ -202,7 +202,7 @@ def _code(status: Status | None) -> Code | None:
 def dry_run(question: DryRunQuestion, what_if: WhatIf, state: CycleState, node: NodeInfo) -> Candidate | Status:
     """Return the node as a candidate, or why it is none. `state` is not changed."""
     try:
-        removable = question.victims.on(node, question.pod.priority)
+        removable = question.victims.victims_on(node, question.pod.priority)
         if not removable:
             return NO_VICTIMS
         return _DryRun(question, what_if, state.clone(), PlainNodeInfo.copy_of(node)).run(removable)

@@ -124,7 +124,7 @@ class Evaluator:
 
     def _why_not_eligible(self, pod: Pod, statuses: NodeStatusReader) -> str:
         nominated = pod.status.nominated_node_name
-        status = statuses.of(nominated) if nominated else None
+        status = statuses.status_of(nominated) if nominated else None
         return why_not_eligible(pod, status, self._handle.nodes, victims_of(self._handle).priority)
 
     def _dry_runs(self, state: CycleState, pod: PodInfo, statuses: NodeStatusReader, detailed: bool) -> DryRuns:

@@ -96,7 +96,7 @@ class GroupEvaluator:
             nominated = {pod.key: pod.pod.status.nominated_node_name for pod in group.pods()}
             return GroupPreemptionReport(str(group.key), (), 0, nominated, 0, 0, is_ongoing=True)
         try:
-            victims = units.on_all(self._handle.nodes.all(), priority)
+            victims = units.victims_on_all(self._handle.nodes.all(), priority)
         except UnknownNode as unknown:
             return error(DOMAIN_ERROR.format(unknown))
         if not victims:

@@ -59,7 +59,7 @@ class Victim(msgspec.Struct, frozen=True, eq=False):
 class Victims(Protocol):
     """How running pods are divided into units of eviction."""
 
-    def on(self, node: NodeInfo, below: int) -> Sequence[Victim]:
+    def victims_on(self, node: NodeInfo, below: int) -> Sequence[Victim]:
         """Return the units of lower priority with a pod on the node. Raises `UnknownNode`."""
 
     def priority(self, pod: PodInfo) -> int:
@@ -72,7 +72,7 @@ class Victims(Protocol):
 class SinglePods:
     """Every pod is a unit."""
 
-    def on(self, node: NodeInfo, below: int) -> Sequence[Victim]:
+    def victims_on(self, node: NodeInfo, below: int) -> Sequence[Victim]:
         where = (node,)
         return [Victim((pod,), where, pod.priority) for pod in node.pods if pod.priority < below]
 
@@ -117,10 +117,10 @@ class GroupedPods:
         self._facts: dict[tuple[str, str], GroupFacts] = {}
         self._units: dict[GroupKey, Victim] = {}
 
-    def on(self, node: NodeInfo, below: int) -> Sequence[Victim]:
-        return self.on_all((node,), below)
+    def victims_on(self, node: NodeInfo, below: int) -> Sequence[Victim]:
+        return self.victims_on_all((node,), below)
 
-    def on_all(self, nodes: Iterable[NodeInfo], below: int) -> list[Victim]:
+    def victims_on_all(self, nodes: Iterable[NodeInfo], below: int) -> list[Victim]:
         """Return the units of lower priority with a pod on any of the nodes, each once."""
         found: list[Victim] = []
         seen: set[GroupKey] = set()

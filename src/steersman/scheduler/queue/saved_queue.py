@@ -42,7 +42,7 @@ class SavedPod(msgspec.Struct, frozen=True, array_like=True):
     woken_by: tuple[str, str] = ("", "")
 
     @classmethod
-    def of(cls, queued: Queued) -> SavedPod:
+    def from_queued(cls, queued: Queued) -> SavedPod:
         return cls(
             queued.key,
             queued.place,
@@ -116,8 +116,8 @@ class SavedGroup(msgspec.Struct, frozen=True, array_like=True):
         return GroupKey(self.kind, self.namespace, self.name)
 
     @classmethod
-    def of(cls, group: QueuedPodGroup) -> SavedGroup:
-        return cls(*group.root.key, SavedPod.of(group), tuple(map(SavedPod.of, group.pods())))
+    def from_group(cls, group: QueuedPodGroup) -> SavedGroup:
+        return cls(*group.root.key, SavedPod.from_queued(group), tuple(map(SavedPod.from_queued, group.pods())))
 
     def restored(self, group: QueuedPodGroup, pods: Mapping[str, api.Pod]) -> QueuedPodGroup:
         """Fill a new group, which is in no sub-queue yet. Raises `InputError`."""

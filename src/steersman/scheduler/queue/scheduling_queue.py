@@ -379,12 +379,12 @@ class SchedulingQueue(QueueViews):
         )
         members = () if self._groups is None else self._groups.outside_groups()
         return SavedQueue(
-            tuple(SavedPod.of(pod) for pod in queued if not isinstance(pod, QueuedPodGroup)),
+            tuple(SavedPod.from_queued(pod) for pod in queued if not isinstance(pod, QueuedPodGroup)),
             tuple(nominations),
             next(self._serials),
             self.scheduling_cycle,
-            tuple(SavedGroup.of(group) for group in queued if isinstance(group, QueuedPodGroup)),
-            tuple(map(SavedPod.of, members)),
+            tuple(SavedGroup.from_group(group) for group in queued if isinstance(group, QueuedPodGroup)),
+            tuple(map(SavedPod.from_queued, members)),
         )
 
     def restore(self, saved: SavedQueue, pods: Mapping[str, api.Pod]) -> None:

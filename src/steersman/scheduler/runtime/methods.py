@@ -119,11 +119,11 @@ def status_method(plugin: object, name: str, point: str, method: str, arguments:
 
 def _as_status(answer: object, point: str, name: str) -> Status | None:
     if isinstance(answer, Status):
-        return None if answer.code is Code.SUCCESS else answer.of(name)
+        return None if answer.code is Code.SUCCESS else answer.with_plugin(name)
     if isinstance(answer, str):
-        return unschedulable(answer).of(name)
+        return unschedulable(answer).with_plugin(name)
     if answer is False:
-        return unschedulable(REASON_REJECTED.format(name)).of(name)
+        return unschedulable(REASON_REJECTED.format(name)).with_plugin(name)
     return fault(point, name, f"returned {answer!r}, expected None, True, a reason text or a Status")
 
 

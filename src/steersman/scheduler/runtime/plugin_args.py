@@ -63,7 +63,7 @@ def _conversion_problem(field: str, args: Any, message: str) -> ConfigProblem:
     text, path = (found["text"], found["path"] or "") if found is not None else (message, "")
     missing = _MISSING.fullmatch(text)
     if missing is not None:
-        return ConfigProblem.of(required(f"{field}{path}.{missing['name']}"))
+        return ConfigProblem.from_field_error(required(f"{field}{path}.{missing['name']}"))
     value = args
     for name, position in _STEP.findall(path):
         try:
@@ -71,7 +71,7 @@ def _conversion_problem(field: str, args: Any, message: str) -> ConfigProblem:
         except (KeyError, IndexError, TypeError):
             break
     detail = text[:1].lower() + text[1:].replace("`", "")
-    return ConfigProblem.of(invalid(f"{field}{path}", value, detail))
+    return ConfigProblem.from_field_error(invalid(f"{field}{path}", value, detail))
 
 
 def _unknown_fields(value: Any, kind: inspect.Type, path: str) -> Iterator[UnknownField]:

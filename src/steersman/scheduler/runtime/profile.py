@@ -147,7 +147,7 @@ def build(spec: ProfileSpec, instances: Mapping[str, object], *, gates: Gates = 
     """Build a profile from plugin instances. Raises PluginError if one lacks a method of its
     extension point."""
     wire = _Wiring(spec, instances, gates)
-    queue_sort = wire.at("queueSort")
+    queue_sort = wire.plugins_at("queueSort")
     if len(queue_sort) != 1:
         raise PluginError(f'profile "{spec.name}": expected one queueSort plugin, got {len(queue_sort)}')
     return Profile(
@@ -156,18 +156,20 @@ def build(spec: ProfileSpec, instances: Mapping[str, object], *, gates: Gates = 
         plugins=instances,
         pre_enqueue=wire.status_calls("preEnqueue", "PreEnqueue", "pre_enqueue", 1),
         queue_sort=_queue_sort(*queue_sort[0]),
-        pre_filter=tuple(_pre_filter_call(ref.name, plugin) for ref, plugin in wire.at("preFilter")),
-        filter=tuple(FilterCall(r.name, plugin, filter_method(plugin, r.name)) for r, plugin in wire.at("filter")),
+        pre_filter=tuple(_pre_filter_call(ref.name, plugin) for ref, plugin in wire.plugins_at("preFilter")),
+        filter=tuple(
+            FilterCall(r.name, plugin, filter_method(plugin, r.name)) for r, plugin in wire.plugins_at("filter")
+        ),
         post_filter=wire.raw_calls("postFilter", "post_filter"),
         pre_score=wire.status_calls("preScore", "PreScore", "pre_score", 3),
-        score=tuple(_score_call(ref, plugin) for ref, plugin in wire.at("score")),
-        reserve=ApplicableCalls(_reserve_call(ref.name, plugin) for ref, plugin in wire.at("reserve")),
+        score=tuple(_score_call(ref, plugin) for ref, plugin in wire.plugins_at("score")),
+        reserve=ApplicableCalls(_reserve_call(ref.name, plugin) for ref, plugin in wire.plugins_at("reserve")),
         permit=wire.raw_calls("permit", "permit"),
-        pre_bind=ApplicableCalls(_pre_bind_call(ref.name, plugin) for ref, plugin in wire.at("preBind")),
+        pre_bind=ApplicableCalls(_pre_bind_call(ref.name, plugin) for ref, plugin in wire.plugins_at("preBind")),
         bind=wire.raw_calls("bind", "bind"),
         post_bind=wire.status_calls("postBind", "PostBind", "post_bind", 3),
         hints=tuple(wire.hints()),
-        binds_by_default=[ref.name for ref, _ in wire.at("bind")] == [DEFAULT_BINDER],
+        binds_by_default=[ref.name for ref, _ in wire.plugins_at("bind")] == [DEFAULT_BINDER],
     )
 
 
@@ -178,13 +180,13 @@ class _Wiring:
         self._spec = spec
         self._instances = instances
 
-    def at(self, point: str) -> list[tuple[PluginRef, object]]:
+    def plugins_at(self, point: str) -> list[tuple[PluginRef, object]]:
         return [(ref, self._instances[ref.name]) for ref in self._spec.points.get(point, ())]
 
     def status_calls(self, point: str, label: str, method: str, arguments: int) -> tuple[StatusCall, ...]:
         return tuple(
             StatusCall(ref.name, plugin, status_method(plugin, ref.name, label, method, arguments))
-            for ref, plugin in self.at(point)
+            for ref, plugin in self.plugins_at(point)
         )
 
     def raw_calls(self, point: str, method: str) -> tuple[RawCall, ...]:
@@ -195,7 +197,7 @@ class _Wiring:
                 find(plugin, r.name, method, 3),
                 enforces_deadlines=bool(getattr(plugin, "enforces_deadlines", False)),
             )
-            for r, plugin in self.at(point)
+            for r, plugin in self.plugins_at(point)
         )
 
     def _registrations(
@@ -210,7 +212,7 @@ class _Wiring:
     def hints(self) -> list[HintRow]:
         """Return the queueing hints of the plugins that can reject a pod; a plugin without
         registrations gets all events."""
-        rejecting = {ref.name for point in _REJECTING_POINTS for ref, _ in self.at(point)}
+        rejecting = {ref.name for point in _REJECTING_POINTS for ref, _ in self.plugins_at(point)}
         rows: list[HintRow] = []
         declared = declared_kinds({name: type(plugin) for name, plugin in self._instances.items()})
         events = events_by_resource(with_custom(declared))

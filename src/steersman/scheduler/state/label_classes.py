@@ -118,11 +118,11 @@ INDEXED_CLASSES = CacheSpec(
 
 
 def _copied_known(copies: GraphCopy, known: dict[ClassKey, LabelClass]) -> dict[ClassKey, LabelClass]:
-    return copies.note(known, dict(zip(known, map(copies.of, known.values()), strict=True)))
+    return copies.note(known, dict(zip(known, map(copies.copy_of, known.values()), strict=True)))
 
 
 def _copied_groups(copies: GraphCopy, groups: dict[str, Classes]) -> dict[str, Classes]:
-    return copies.note(groups, {name: dict.fromkeys(map(copies.of, classes)) for name, classes in groups.items()})
+    return copies.note(groups, {name: dict.fromkeys(map(copies.copy_of, classes)) for name, classes in groups.items()})
 
 
 @copied_attributes(_known=_copied_known, _by_namespace=_copied_groups, _by_label=emptied)

@@ -121,7 +121,7 @@ class Nominations:
             self._current_rows()[slot] = _NOWHERE
             self._free.append(slot)
 
-    def on(self, node: str) -> Sequence[PodInfo]:
+    def pods_on(self, node: str) -> Sequence[PodInfo]:
         """Return the pods nominated to the node."""
         return self.by_node.get(node, ())
 

@@ -132,7 +132,7 @@ class WhatIfScheduler:
         for call in () if profile is None else profile.pre_enqueue:
             status = call.run(pod)
             if status is not None:
-                return status.of(call.name)
+                return status.with_plugin(call.name)
         return None
 
     def is_decided_by_cycle(self, pod: PodInfo) -> bool:

@@ -204,7 +204,7 @@ def _lacks_pods(store: Store, obj: api.Object) -> bool:
     spec = getattr(obj, "spec", None)
     if getattr(spec, "template", None) or getattr(spec, "replicas", None) == 0:
         return False
-    return not list_owned_pods(store).of(obj.metadata.uid)
+    return not list_owned_pods(store).owned_by(obj.metadata.uid)
 
 
 def _endless(store: Store) -> Iterator[str]:

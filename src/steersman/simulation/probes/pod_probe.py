@@ -168,7 +168,7 @@ def _with_refusals(explanation: Explanation, decision: Decision) -> Explanation:
     def refused(node: NodeExplanation) -> NodeExplanation:
         if not node.fits:
             return node
-        status = statuses.of(node.node)
+        status = statuses.status_of(node.node)
         label, reasons = (
             (Code.UNSCHEDULABLE.label, (TAKEN_AWAY,)) if status is None else (status.code.label, status.reasons)
         )

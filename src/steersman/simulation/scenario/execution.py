@@ -287,7 +287,7 @@ class Execution:
         numbers = self._measurements.numbers(result)
         document = self._prepared.document
         shown = document.measure or list(numbers)
-        return ScenarioResult.of(
+        return ScenarioResult.from_run(
             result,
             name=self._scenario.name,
             parameters=document.parameters,

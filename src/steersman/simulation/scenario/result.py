@@ -41,7 +41,7 @@ class ScenarioResult(Result):
     simulation: Simulation
 
     @classmethod
-    def of(
+    def from_run(
         cls,
         result: Result,
         *,

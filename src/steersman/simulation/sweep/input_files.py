@@ -56,7 +56,7 @@ class _Unpacked:
         self._folder = folder
         self._names = names
 
-    def at(self, source: Any) -> Any:
+    def unpacked_path(self, source: Any) -> Any:
         """Return the unpacked path of a file of the document; return other values unchanged."""
         return str(self._folder / self._names[source]) if isinstance(source, str) else source
 

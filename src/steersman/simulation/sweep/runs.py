@@ -95,5 +95,5 @@ class Runs:
     def _load(self, cell: int, seed: int = 0) -> LoadedCell:
         with self._files.unpacked() as unpacked:
             if self._measures is None:
-                self._measures = load_measures(map(unpacked.at, self._sweep.measures))
-            return load_cell(self._sweep, self._cells[cell], unpacked.at, seed)
+                self._measures = load_measures(map(unpacked.unpacked_path, self._sweep.measures))
+            return load_cell(self._sweep, self._cells[cell], unpacked.unpacked_path, seed)

@@ -155,9 +155,9 @@ class ApiServerCluster:
 
     async def update(self, draft: Draft, subresources: Sequence[str] = ()) -> None:
         body = overlaid(draft)
-        await self._send("PUT", paths.of(draft.object, "/".join(subresources)), body)
+        await self._send("PUT", paths.object_path(draft.object, "/".join(subresources)), body)
         if "status" in draft.document:
-            await self._send("PUT", paths.of(draft.object, "status"), body)
+            await self._send("PUT", paths.object_path(draft.object, "status"), body)
 
     async def delete(self, kind: type[api.Object], key: str, *, grace_period_seconds: int | None = None) -> None:
         self._created.pop((kind, key), None)

@@ -230,7 +230,7 @@ class ClaimAllocator:
         """Yield the devices of all nodes from a random node on, which is faster than a shuffle."""
         start = self._random.randrange(len(self._nodes)) if self._nodes else 0
         for node in (*self._nodes[start:], *self._nodes[:start]):
-            yield self._published.of(node)
+            yield self._published.devices_of(node)
 
     def _new_share_id(self) -> str:
         return f"{self._random.getrandbits(128):032x}"

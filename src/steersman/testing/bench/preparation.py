@@ -144,7 +144,7 @@ class Parameters:
         self._values = values
         self._used: set[str] = set()
 
-    def of(self, name: str, field: str) -> ParameterValue:
+    def value_of(self, name: str, field: str) -> ParameterValue:
         """Return the value of `$name` for a field."""
         if not name.startswith("$"):
             raise InputError("names no parameter", field=_wire(field) + "Param", value=name, hint="write $ before it")
@@ -194,7 +194,7 @@ def _with_values(step: OperationT, parameters: Parameters) -> OperationT:
     for name in step.__struct_fields__:
         if name.endswith(SUFFIX) and (given := getattr(step, name)):
             field = name.removesuffix(SUFFIX)
-            changes[field] = parameters.of(given, field)
+            changes[field] = parameters.value_of(given, field)
     return msgspec.structs.replace(step, **changes) if changes else step
 
 

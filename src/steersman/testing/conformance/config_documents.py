@@ -140,7 +140,7 @@ def _profile_document(profile: EffectiveProfile) -> dict[str, object]:
 
 
 def _point_document(profile: EffectiveProfile, point: ExtensionPoint) -> list[object]:
-    names = profile.at(point)
+    names = profile.plugins_at(point)
     if point not in _WEIGHTED:
         return list(names)
     weights = profile.score_weights if point is ExtensionPoint.SCORE else profile.placement_score_weights

@@ -234,7 +234,7 @@ class KubeClient:
 
     def _path_of(self, obj: JsonObject, name: str = "", subresource: str = "") -> str:
         namespace = obj["metadata"].get("namespace", DEFAULT_NAMESPACE)
-        return self._resources.of(obj).path(namespace, name, subresource)
+        return self._resources.resource_of(obj).path(namespace, name, subresource)
 
     def _create_node(self, node: JsonObject) -> JsonObject:
         created = self.create(node)

@@ -49,7 +49,7 @@ class Resources:
             raise SteersmanError(f"the API server knows no kind {kind!r}; write Kind, group/Kind or group/version/Kind")
         return self._by_name[kind]
 
-    def of(self, obj: dict[str, Any]) -> DiscoveredResource:
+    def resource_of(self, obj: dict[str, Any]) -> DiscoveredResource:
         return self.find(f"{obj['apiVersion']}/{obj['kind']}")
 
 

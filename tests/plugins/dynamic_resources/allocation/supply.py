@@ -46,7 +46,7 @@ def search(
         in_use.add(allocation)
     published = PublishedDevices(FakeObjects([one.obj() for one in slices]), features.partitionable_devices)
     supply = Supply(in_use, features)
-    return prepared, find_devices(prepared, published.of(node.obj()), supply)
+    return prepared, find_devices(prepared, published.devices_of(node.obj()), supply)
 
 
 def devices(

@@ -79,7 +79,7 @@ def ticking_pace() -> Pace:
 def test_pauses_change_nothing(
     wanted: tuple[ResourceClaimBuilder, ResourceClaimBuilder], published: SliceBuilder
 ) -> None:
-    node = PublishedDevices(FakeObjects([published.obj()]), partitionable=True).of(NODE.obj())
+    node = PublishedDevices(FakeObjects([published.obj()]), partitionable=True).devices_of(NODE.obj())
     classes = {builder.obj().metadata.name: builder.obj() for builder in CLASSES}
     prepared = prepare([claim.obj() for claim in wanted], classes.get, Features())
     plain, _ = outcome(find_devices_in_steps(prepared, node, Supply(DevicesInUse(), Features())))
@@ -89,7 +89,7 @@ def test_pauses_change_nothing(
 
 
 def test_what_is_taken_during_a_pause_does_not_reach_a_search_that_is_frozen() -> None:
-    node = PublishedDevices(FakeObjects([make_slice("s").everywhere().device("d").obj()]), True).of(NODE.obj())
+    node = PublishedDevices(FakeObjects([make_slice("s").everywhere().device("d").obj()]), True).devices_of(NODE.obj())
     claim = make_resource_claim("c").asks("r", "any")
     prepared = prepare([claim.obj()], {"any": CLASSES[0].obj()}.get, Features())
     in_use = DevicesInUse()
@@ -123,7 +123,7 @@ def test_without_a_pace_a_search_takes_its_time() -> None:
     built = make_slice("s").everywhere()
     for index in range(8):
         built = built.device(f"d{index}")
-    node = PublishedDevices(FakeObjects([built.obj()]), True).of(NODE.obj())
+    node = PublishedDevices(FakeObjects([built.obj()]), True).devices_of(NODE.obj())
     claim = make_resource_claim("c").asks("r", "any", count=4).asks("never", "any", "false")
     prepared = prepare([claim.obj()], {"any": CLASSES[0].obj()}.get, Features())
     assert find_devices(prepared, node, Supply(DevicesInUse(), Features())) is None

@@ -64,7 +64,7 @@ def allocations(case: Document) -> list[Document] | None:
     classes = {document["metadata"]["name"]: codec.convert(document, api.DeviceClass) for document in case["classes"]}
     claims = prepare([codec.convert(one, api.ResourceClaim) for one in case["claims"]], classes.get, Features())
     node = codec.convert(case["node"], api.Node)
-    found = find_devices(claims, published(case["slices"]).of(node), supply(case["taken"]))
+    found = find_devices(claims, published(case["slices"]).devices_of(node), supply(case["taken"]))
     if found is None:
         return None
     made = [

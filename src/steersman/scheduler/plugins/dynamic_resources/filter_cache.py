@@ -322,7 +322,7 @@ class PostponedSearches:
     def __init__(self) -> None:
         self._by_pod: OrderedDict[str, PodSearches] = OrderedDict()
 
-    def of(self, uid: str, claims: Sequence[ResourceClaim], classes_version: int) -> PodSearches | None:
+    def searches_of(self, uid: str, claims: Sequence[ResourceClaim], classes_version: int) -> PodSearches | None:
         """Return the searches of the pod, or None if there are none or they are outdated."""
         known = self._by_pod.get(uid)
         if known is None:
@@ -333,7 +333,7 @@ class PostponedSearches:
         return None
 
     def begin(self, uid: str, claims: Sequence[ResourceClaim], classes_version: int) -> PodSearches:
-        known = self.of(uid, claims, classes_version)
+        known = self.searches_of(uid, claims, classes_version)
         if known is None:
             known = self._by_pod[uid] = PodSearches(tuple(claims), classes_version)
             if len(self._by_pod) > MAX_STORED_PODS:

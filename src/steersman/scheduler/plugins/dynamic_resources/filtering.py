@@ -112,7 +112,11 @@ class ClaimFilter:
 
     def _searches_of(self, cycle: CycleClaims, pod: PodInfo) -> PodSearches | None:
         """Return the searches that continued since an earlier cycle of the pod."""
-        return self._postponed.of(pod.uid, cycle.own_claims, self._cache.classes_version) if self._postpones else None
+        return (
+            self._postponed.searches_of(pod.uid, cycle.own_claims, self._cache.classes_version)
+            if self._postpones
+            else None
+        )
 
     def _found_meanwhile(self, cycle: CycleClaims, pod: PodInfo, node: NodeInfo) -> NodeAnswer | None:
         """Return the valid result of a search that continued after an earlier cycle, or None."""
@@ -122,7 +126,7 @@ class ClaimFilter:
         in_use = cycle.supply.in_use
         fickle = has_distinct_attributes(cycle.own_claims)
         return searches.take(
-            self._published.of(node.node),
+            self._published.devices_of(node.node),
             in_use.version,
             lambda answer, since: self._cache.still_holds(node.name, answer, fickle, since, in_use),
         )
@@ -171,7 +175,7 @@ class ClaimFilter:
         assert cycle.supply is not None
         cycle.supply.freeze()
         usage = cycle.supply.in_use.version
-        devices = self._published.of(node.node)
+        devices = self._published.devices_of(node.node)
         searches = self._postponed.begin(pod.uid, cycle.own_claims, self._cache.classes_version)
         return in_slices(steps, pace, lambda answer: searches.put(devices, answer, usage))
 
@@ -204,7 +208,7 @@ class ClaimFilter:
             return None
         if isinstance(claims, Status) or cycle.supply is None:
             return None
-        return unmet_request(claims[0], self._published.of(node.node), cycle.supply)
+        return unmet_request(claims[0], self._published.devices_of(node.node), cycle.supply)
 
     def unavailable(self, cycle: CycleClaims, node: api.Node) -> set[int]:
         """Return the positions of allocated claims that are not usable on the node."""
@@ -230,7 +234,7 @@ class ClaimFilter:
         self, supply: Supply, prepared: list[PreparedClaim], node: api.Node, pace: Pace
     ) -> Generator[None, None, tuple[tuple[FoundDevice, ...], ...] | Status]:
         try:
-            found = yield from find_devices_in_steps(prepared, self._published.of(node), supply, pace)
+            found = yield from find_devices_in_steps(prepared, self._published.devices_of(node), supply, pace)
         except NodeFault as fault:
             return unresolvable(str(fault))
         except OutOfTime:

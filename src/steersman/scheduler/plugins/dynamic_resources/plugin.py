@@ -105,7 +105,7 @@ class DynamicResources(
     name = "DynamicResources"
 
     def __init__(self, args: DynamicResourcesArgs, handle: DevicesHandle) -> None:
-        features = self._features = Features.of(handle.gates)
+        features = self._features = Features.from_gates(handle.gates)
         self._reports_inaction = handle.gates.has_rule(Rule.DEALLOCATION_IS_REPORTED)
         self._nodes = handle.nodes
         self._rng = handle.rng

@@ -236,7 +236,7 @@ class _Affinity(PodDemand):
         self.tables: list[DomainCounts] = []
         self._matches_itself = False
         if terms:
-            matcher = TermsMatcher.of(*terms)
+            matcher = TermsMatcher.from_terms(*terms)
             found = view.matching(matcher)
             keys = dict.fromkeys(term.topology_key for term in terms)
             self.tables = [found.by_domain(view.topology(key)) for key in keys]

@@ -82,7 +82,7 @@ class TermsMatcher(msgspec.Struct, frozen=True, cache_hash=True):
     scopes: frozenset[NamespaceScope]
 
     @classmethod
-    def of(cls, *terms: AffinityTerm) -> TermsMatcher:
+    def from_terms(cls, *terms: AffinityTerm) -> TermsMatcher:
         return cls(_joint_selector(terms), frozenset(_scope(term) for term in terms))
 
     @property
@@ -188,7 +188,7 @@ def _matchers(terms: Iterable[tuple[AffinityTerm, int]]) -> Iterator[tuple[Terms
         if len(alike) > MAX_SEPARATE_TERMS and all(weight > 0 for _, weight in alike):
             yield TermsSum(alike), key, 1
         else:
-            yield from ((TermsMatcher.of(term), key, weight) for term, weight in alike)
+            yield from ((TermsMatcher.from_terms(term), key, weight) for term, weight in alike)
 
 
 def _scope(term: AffinityTerm) -> NamespaceScope:

@@ -70,7 +70,7 @@ def allocation(
         offered = node.allocatable(spec.name) if takes_part(spec.name, wanted) else 0
         used = used_amount(node, spec.name) if offered else 0
         if not offered and wanted and devices is not None:
-            offered, used = devices.of(node.node, spec.name)
+            offered, used = devices.amounts_on(node.node, spec.name)
         allocatable.append(offered)
         allocated.append(used)
         requested.append(int64(used + wanted) if offered else 0)

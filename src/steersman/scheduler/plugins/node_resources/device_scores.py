@@ -60,10 +60,10 @@ class DeviceAmounts:
         """Return whether the pod requests a configured resource that a device class backs."""
         return any(pod_requests[i] and self._classes.behind(self._names[i]) is not None for i in self._candidates)
 
-    def of(self, node: Node, resource: str) -> tuple[int, int]:
+    def amounts_on(self, node: Node, resource: str) -> tuple[int, int]:
         """Return the number of devices and the number of allocated devices."""
         device_class = self._classes.behind(resource)
-        return (0, 0) if device_class is None else self._totals.of(node, device_class, self._tracker.in_use())
+        return (0, 0) if device_class is None else self._totals.totals_on(node, device_class, self._tracker.in_use())
 
 
 SLICES_TO_SCORE = CacheSpec(
@@ -87,7 +87,7 @@ class DeviceTotals:
         #: Slices by the node that they belong to, or "" for slices without a single node.
         self._slices: Memo[dict[str, list[PublishedSlice]]] = Memo()
 
-    def of(self, node: Node, device_class: DeviceClass, in_use: DevicesInUse) -> tuple[int, int]:
+    def totals_on(self, node: Node, device_class: DeviceClass, in_use: DevicesInUse) -> tuple[int, int]:
         """Return the total and allocated devices, or zeros if a class expression fails."""
         expressions = expressions_of(device_class.spec.selectors)
         total = allocated = 0

@@ -115,7 +115,7 @@ class KnownSelectors:
         #: Selectors with the version of the controller's kind, which changes with every status.
         self._selectors: LruCache[Decisive, tuple[int, Selector]] = LruCache(_MOST)
 
-    def of(self, pod: PodInfo) -> Selector:
+    def selector_of(self, pod: PodInfo) -> Selector:
         version = self._objects.version
         services = version(_SERVICE)
         if services != self._services:

@@ -154,7 +154,7 @@ class PodTopologySpread(
         if own:
             labels = pod.labels
             return tuple([labels.get(key) for constraint in own for key in constraint.match_label_keys])
-        return None if self._default_selectors is None else self._default_selectors.of(pod)
+        return None if self._default_selectors is None else self._default_selectors.selector_of(pod)
 
     @property
     def fragment_kinds(self) -> Collection[type[object]]:

@@ -43,7 +43,7 @@ class Features(msgspec.Struct, frozen=True):
     unknown_gate: str = ""
 
     @classmethod
-    def of(cls, gates: Gates) -> Features:
+    def from_gates(cls, gates: Gates) -> Features:
         return cls(
             admin_access=gates.enabled("DRAAdminAccess"),
             prioritized_list=gates.enabled("DRAPrioritizedList"),

@@ -218,7 +218,7 @@ class PublishedDevices:
         #: Nodes whose devices changed since the last `take_changed_nodes`; None if any may have.
         self._changed_nodes: set[str] | None = None
 
-    def of(self, node: Node) -> NodeDevices:
+    def devices_of(self, node: Node) -> NodeDevices:
         self._refresh()
         known = self._by_node.get(node.metadata.name)
         if known is None or known.node is not node:

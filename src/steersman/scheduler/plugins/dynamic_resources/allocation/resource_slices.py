@@ -95,7 +95,7 @@ class KnownTraits:
     def __init__(self) -> None:
         self._known: WeakValueDictionary[tuple[str, bytes], DeviceTraits] = WeakValueDictionary()
 
-    def of(self, driver: str, device: Device) -> DeviceTraits:
+    def traits_of(self, driver: str, device: Device) -> DeviceTraits:
         seen = (device.attributes, device.capacity, device.allow_multiple_allocations)
         key = (driver, _encoder.encode(seen))
         traits = self._known.get(key)
@@ -133,7 +133,7 @@ class PublishedDevice:
         self.taints = tuple(
             taint for taint in (*device.taints, *rule_taints) if taint.effect in ("NoSchedule", "NoExecute")
         )
-        self.traits = known.of(spec.driver, device)
+        self.traits = known.traits_of(spec.driver, device)
 
     @property
     def text(self) -> str:

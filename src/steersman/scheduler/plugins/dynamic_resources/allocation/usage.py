@@ -133,7 +133,7 @@ class AvailableCounters:
         """Replace the devices in use by an equal copy."""
         self._in_use = in_use
 
-    def of(self, pool: DevicePool) -> Available:
+    def available_in(self, pool: DevicePool) -> Available:
         known = self._by_pool.get(pool.id)
         if known is None:
             known = self._by_pool[pool.id] = self._work_out(pool)
@@ -156,7 +156,7 @@ class CountersTaken:
         self._taken: dict[tuple[PoolId, CounterId], int] = {}
 
     def suffice_for(self, device: PublishedDevice, pool: DevicePool) -> bool:
-        available = self._available.of(pool)
+        available = self._available.available_in(pool)
         if available.is_overdrawn:
             return False
         taken, left = self._taken, available.left
