@@ -52,6 +52,7 @@ from steersman.simulation import (
     ProbedCycle,
     Simulation,
     SimulationError,
+    missing_permission,
     pod_key,
 )
 
@@ -60,6 +61,7 @@ UNTRIED: Final = "no scheduler has reported an attempt yet"
 SILENT_SECONDS: Final = 60.0
 SILENT: Final = "no attempt was reported in {:.0f} minutes: scheduler {} may not be running (steersman doctor)"
 TERMINATING: Final = "the pod is being deleted; no scheduler will try it"
+NOT_PERMITTED: Final = "fits, but would not be bound now"
 SUSPENDED: Final = "its {} is suspended, and the pods of a suspended Job are deleted"
 
 _replace = msgspec.structs.replace
@@ -166,16 +168,21 @@ class _Explainer:
             cycle = self._cycle(probe, pod, placement)
             events = self._requeue_events(probe, cycle, gate)
         cause = self._cause(pod, placement, cycle.explanation, gate)
-        about = self._about(pod, cycle.explanation, cause, probe.profile.name)
+        is_assumed = cause.code is CauseCode.WAITING
         summary = _pending_summary(cycle.explanation, gate, pod)
+        missing = missing_permission(self._simulation, pod) if cause.code is CauseCode.FITS else ""
+        if missing:
+            cycle = ProbedCycle(_not_permitted(cycle.explanation, missing), cycle.rejectors)
+            cause = Cause(CauseCode.WAITING, f"{cause.sentence[:-1]}, but would not be bound: {missing.rstrip('.')}.")
+            summary = NOT_PERMITTED
+        about = self._about(pod, cycle.explanation, cause, probe.profile.name)
         if self._options.is_live and cause.code is CauseCode.FITS and not was_tried(pod):
             summary = f"{summary}; {self._silence(pod)}"
         answer = _replace(about, state=_state(cause), summary=summary)
         if answer.state is PodState.FITS:
             return _replace(answer, fixes=None if self._options.loaded is None else ())
-        fixes = self._fixes(answer)
+        fixes = None if is_assumed else self._fixes(answer)
         others, is_live = self._options.other_schedulers, self._options.is_live
-        is_assumed = cause.code is CauseCode.WAITING
         when = waiting(self._simulation, pod, gate, self._options.pools, others, is_live=is_live, is_assumed=is_assumed)
         if fixes == ():
             when = _replace(when, node_if_left_alone=self._node_if_left_alone(answer.pod))
@@ -254,7 +261,7 @@ class _Explainer:
         yield from self._result.notes
 
     def _fixes(self, answer: PodExplanation) -> tuple[Fix, ...] | None:
-        if self._options.loaded is None or answer.cause.code in (CauseCode.TERMINATING, CauseCode.WAITING):
+        if self._options.loaded is None or answer.cause.code is CauseCode.TERMINATING:
             return None
         return find_fixes(self._options.loaded, answer.pod, self._options.served)
 
@@ -284,6 +291,10 @@ def _pending_summary(explanation: Explanation, gate: Status | None, pod: api.Pod
     if explanation.outcome is Outcome.UNSCHEDULABLE:
         return "fits on no node now"
     return f"{explanation.outcome}: {explanation.message}"
+
+
+def _not_permitted(explanation: Explanation, missing: str) -> Explanation:
+    return _replace(explanation, outcome=Outcome.UNSCHEDULABLE, message=missing, node="", ties=0)
 
 
 def _held_back(pod: api.Pod, gate: Status, of_nodes: Cause) -> str:

@@ -32,7 +32,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "probes.pod_moves": (
             "PodEviction PodPlace PodSnapshot belongs_to_node is_daemon is_recreated match_replacements pod_snapshot"
         ),
-        "probes.pod_probe": "PodProbe ProbedCycle template_of",
+        "probes.pod_probe": "PodProbe ProbedCycle missing_permission template_of",
         "probes.queue_place": "GATED_QUEUE QueuePlace find_queue_place rejecting_plugins terminating_pods",
         "processes": "run_in_processes",
         "report": "node_groups simulation_report",

@@ -41,6 +41,7 @@ from steersman.simulation.probes.pod_moves import (
 from steersman.simulation.probes.pod_probe import (
     PodProbe as PodProbe,
     ProbedCycle as ProbedCycle,
+    missing_permission as missing_permission,
     template_of as template_of,
 )
 from steersman.simulation.probes.queue_place import (

@@ -14,7 +14,7 @@ import msgspec
 
 from steersman import api
 from steersman.framework import EXTENDER_PLUGIN, ClusterEventWithHint, Code, CycleAborted, Status
-from steersman.scheduler.cycle import Decision, Scheduled, Unschedulable
+from steersman.scheduler.cycle import Decision, Dropped, Scheduled, Unschedulable
 from steersman.scheduler.diagnosis import (
     Explanation,
     NodeExplanation,
@@ -28,6 +28,7 @@ from steersman.scheduler.diagnosis import (
 from steersman.scheduler.runtime import Profile
 from steersman.scheduler.state import LiveNodes
 from steersman.scheduler.what_if import WhatIfScheduler
+from steersman.simulation.results.placements import REASON_BINDING
 from steersman.simulation.simulation import Simulation
 
 TAKEN_AWAY: Final = "an extender took the node away"
@@ -128,6 +129,23 @@ class PodProbe:
         if isinstance(decision, Scheduled):
             return ProbedCycle(_replace(explanation, node=decision.choice.node, ties=decision.choice.ties))
         return ProbedCycle(decided(_with_refusals(explanation, decision), decision), _rejectors(decision))
+
+
+def missing_permission(simulation: Simulation, pod: api.Pod) -> str:
+    """Return why a pod that fits would not be bound now: a Reserve or Permit plugin rejects it, or lets it wait although all
+    pending pods are tried with it. "" if it would be bound."""
+    if not _profile_for(simulation.scheduler.profiles, pod).permit:
+        return ""
+    with simulation.fork() as alone:
+        decision = alone.decide_on(WhatIfScheduler(alone.scheduler).info(pod))
+    if not isinstance(decision, Scheduled):
+        return "" if isinstance(decision, Dropped) else decision.message
+    if not decision.waits:
+        return ""
+    with simulation.fork() as together:
+        together.schedule_now()
+        placement = together.result().placements[api.key(pod)]
+    return "" if not placement.reason or placement.reason == REASON_BINDING else placement.message
 
 
 def template_of(simulation: Simulation, pod: api.Pod) -> object | None:
