@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from steersman.api.defaults import with_default_fields
 from steersman.cluster.apiserver.prepared_fields import prepared
 
 NOW = "2026-01-01T00:00:00Z"
@@ -15,11 +16,11 @@ def document(api_version: str, kind: str, **fields: Any) -> dict[str, Any]:
 
 
 def test_a_namespace_keeps_its_finalizers_and_has_its_name_as_a_label() -> None:
-    made = prepared(document("v1", "Namespace"), None, NOW)
+    made = prepared(with_default_fields(document("v1", "Namespace")), None, NOW)
     assert made["spec"] == {"finalizers": ["kubernetes"]}
     assert made["metadata"]["labels"] == {"kubernetes.io/metadata.name": "a"}
     changed = {**made, "metadata": {"name": "a", "labels": {"kubernetes.io/metadata.name": "b"}}, "spec": {}}
-    assert prepared(changed, made, NOW) == made
+    assert prepared(with_default_fields(changed), made, NOW) == made
 
 
 def test_the_only_network_of_a_node_is_the_first_of_its_networks() -> None:

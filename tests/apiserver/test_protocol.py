@@ -409,6 +409,31 @@ def test_an_explicit_empty_enum_equals_its_default(cluster: EmbeddedApi, method:
     assert cluster.get(f"{url}/web")["spec"]["replicas"] == 2
 
 
+_POD = {"containers": [{"name": "c", "image": "i"}]}
+
+
+@pytest.mark.parametrize(
+    ("url", "spec", "added"),
+    [
+        ("/api/v1/namespaces/default/services", {"ports": [{"port": 80}]}, {"clusterIP", "ipFamilies"}),
+        ("/api/v1/namespaces/default/pods", _POD, {"tolerations", "priority"}),
+        (
+            "/apis/batch/v1/namespaces/default/jobs",
+            {"template": {"spec": {**_POD, "restartPolicy": "Never"}}},
+            {"selector"},
+        ),
+    ],
+)
+def test_fields_that_strategies_and_admission_add_belong_to_no_manager(
+    url: str, spec: dict[str, Any], added: set[str]
+) -> None:
+    server = EmbeddedApi()
+    made = server.create(f"{url}?fieldManager=m", {"metadata": {"name": "a"}, "spec": spec})
+    (entry,) = made["metadata"]["managedFields"]
+    assert added <= made["spec"].keys()
+    assert not {f"f:{name}" for name in added} & entry["fieldsV1"]["f:spec"].keys()
+
+
 @pytest.mark.parametrize(
     ("plural", "wanted"),
     [

@@ -35,6 +35,12 @@ def test_the_lower_band_is_used_when_the_upper_one_is_full() -> None:
     assert service_addresses._free_port(taken | set(range(30_000, 30_086))) is None
 
 
+def test_the_first_address_of_the_default_range_of_a_kube_apiserver_is_taken() -> None:
+    named = {"metadata": {"name": "s"}, "spec": {"clusterIP": "10.0.0.1", "ports": [{"port": 80}]}}
+    message = EmbeddedApi().refusal(422, "POST", SERVICES, named)["message"]
+    assert message.endswith("failed to allocate IP 10.0.0.1: provided IP is already allocated")
+
+
 def test_an_address_outside_the_range_is_refused() -> None:
     named = {"metadata": {"name": "s"}, "spec": {"clusterIP": "192.168.1.1", "ports": [{"port": 80}]}}
     message = EmbeddedApi().refusal(422, "POST", SERVICES, named)["message"]

@@ -4,6 +4,7 @@ from steersman.api.defaults.kinds import (
     CLUSTER_IP as CLUSTER_IP,
     EXTERNAL_NAME as EXTERNAL_NAME,
     LOAD_BALANCER as LOAD_BALANCER,
+    NAMESPACE_LABEL as NAMESPACE_LABEL,
     NODE_PORT as NODE_PORT,
     with_default_fields as with_default_fields,
 )
@@ -12,6 +13,7 @@ from steersman.api.defaults.pod_template import (
     TOLERATION_SECONDS as TOLERATION_SECONDS,
     UNREACHABLE as UNREACHABLE,
     with_pod_defaults as with_pod_defaults,
+    with_pod_tolerations as with_pod_tolerations,
     with_template_defaults as with_template_defaults,
 )
 from steersman.api.defaults.service_fields import (

@@ -24,6 +24,7 @@ CLUSTER_IP: Final = "ClusterIP"
 NODE_PORT: Final = "NodePort"
 LOAD_BALANCER: Final = "LoadBalancer"
 EXTERNAL_NAME: Final = "ExternalName"
+NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 _VOLUME_CONTENTS: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 """Groups and kinds that `dataSource` of a claim may refer to."""
 _AFFINITY_SECONDS: Final = 10_800
@@ -47,6 +48,12 @@ def _pod(document: Document) -> Document:
 
 def _pod_template(document: Document) -> Document:
     return changed(document, "template", with_template_defaults)
+
+
+def _namespace(document: Document) -> Document:
+    metadata = part(document, "metadata")
+    labels = {**(metadata.get("labels") or {}), NAMESPACE_LABEL: metadata.get("name") or ""}
+    return {**document, "metadata": {**metadata, "labels": labels}}
 
 
 def _secret(document: Document) -> Document:
@@ -215,6 +222,7 @@ def _claim_spec(spec: _Part) -> _Part:
 
 _RULES: Final[dict[tuple[str, str], _Rule]] = {
     ("", "LimitRange"): _limit_range,
+    ("", "Namespace"): _namespace,
     ("", "Node"): _node,
     ("", "PersistentVolume"): _persistent_volume,
     ("", "PersistentVolumeClaim"): _volume_claim,

@@ -64,7 +64,7 @@ def with_pod_spec_defaults(spec: _Part) -> _Part:
 
 def with_pod_defaults(spec: _Part) -> _Part:
     """Return the pod spec with all defaults, including those that templates do not have: requests
-    equal to limits, host ports of pods with `hostNetwork`, and tolerations of failed nodes."""
+    equal to limits, and host ports of pods with `hostNetwork`."""
     filled = {"enableServiceLinks": True, **with_pod_spec_defaults(spec)}
 
     def port(found: _Part) -> _Part:
@@ -76,10 +76,15 @@ def with_pod_defaults(spec: _Part) -> _Part:
 
     for name in ("containers", "initContainers"):
         _change_each(filled, name, container)
-    tolerations = filled.get("tolerations") or []
-    if isinstance(tolerations, list):
-        filled["tolerations"] = [*tolerations, *_missing_tolerations(tolerations)]
     return filled
+
+
+def with_pod_tolerations(spec: _Part) -> _Part:
+    """Return the pod spec with the tolerations of failed nodes that admission adds."""
+    tolerations = spec.get("tolerations") or []
+    if not isinstance(tolerations, list):
+        return spec
+    return {**spec, "tolerations": [*tolerations, *_missing_tolerations(tolerations)]}
 
 
 def _missing_tolerations(tolerations: list[Any]) -> Iterable[_Part]:

@@ -47,7 +47,7 @@ NEVER_MANAGED: Final[FieldSet] = frozenset(
 )
 """Fields that identify an object or are set only by the server."""
 _IN_EVERY_OBJECT: Final = frozenset(
-    {"metadata", "spec", "status", "template", "jobTemplate", "strategy", "updateStrategy"}
+    {"metadata", "spec", "status", "template", "jobTemplate", "strategy", "updateStrategy", "resources"}
 )
 """Parts that new objects of a built-in kind already contain, so no manager owns them."""
 

@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from steersman.api import Document, elements, group_kind, part
-from steersman.api.defaults import with_normal_addresses
+from steersman.api.defaults import with_default_fields, with_normal_addresses, with_pod_tolerations
 
 Prepare: TypeAlias = Callable[[Document, Document | None], Document]
 """Prepares an object for validation, given the stored object that it replaces."""
 
-_NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 _FINALIZER: Final = "kubernetes"
 
 
@@ -34,10 +33,16 @@ def _namespace(document: Document, old: Document | None) -> Document:
         finalizers = elements(old, "spec", "finalizers")
     elif _FINALIZER not in finalizers:
         finalizers = [*finalizers, _FINALIZER]
-    metadata = document["metadata"]
-    labels = {**(metadata.get("labels") or {}), _NAMESPACE_LABEL: metadata.get("name") or ""}
-    spec = {**part(document, "spec"), "finalizers": finalizers}
-    return {**document, "metadata": {**metadata, "labels": labels}, "spec": spec}
+    return {**document, "spec": {**part(document, "spec"), "finalizers": finalizers}}
+
+
+def _job(document: Document, old: Document | None) -> Document:
+    """Generate labels and selector of a new Job."""
+    return document if old is not None else with_default_fields(document)
+
+
+def _pod(document: Document, _: Document | None) -> Document:
+    return {**document, "spec": with_pod_tolerations(part(document, "spec"))}
 
 
 def _node(document: Document, _: Document | None) -> Document:
@@ -97,8 +102,10 @@ def _without(value: Mapping[str, Any], *names: str) -> Document:
 _PREPARE: Final[Mapping[tuple[str, str], Prepare]] = {
     ("", "Namespace"): _namespace,
     ("", "Node"): _node,
+    ("", "Pod"): _pod,
     ("", "Service"): with_normal_addresses,
     ("", "ServiceAccount"): _service_account,
+    ("batch", "Job"): _job,
     ("coordination.k8s.io", "Lease"): _lease,
     ("discovery.k8s.io", "EndpointSlice"): _endpoint_slice,
     ("storage.k8s.io", "CSIDriver"): _csi_driver,

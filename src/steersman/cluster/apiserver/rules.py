@@ -47,6 +47,7 @@ from steersman.cluster.apiserver.structural_schemas import (
     unspecified_fields,
 )
 from steersman.cluster.apiserver.write_options import IGNORE, STRICT, WriteOptions
+from steersman.cluster.apiserver.writes import PreparedObject
 from steersman.cluster.store import Document, Store
 from steersman.cluster.store.errors import BadRequest
 
@@ -89,18 +90,19 @@ class Rules:
         options: WriteOptions,
         warnings: list[str],
         subresource: str = "",
-    ) -> Document:
+    ) -> PreparedObject:
         """Return the document to store. Raises 400 and 422."""
         document = self.decode(resource, document, options, warnings)
         if subresource != "status":
-            document = with_default_fields(document, is_new=old is None)
-        if not subresource:
-            document = prepared(document, old, self._store.timestamp())
+            document = with_default_fields(document, is_new=False)
         if resource.plural == DEFINITIONS:
             document = with_definition_defaults(document)
         schema, fields = self._customs.version(resource).schema, schema_of(resource.api_version, resource.kind)
         if schema:
             document = defaulted(document, schema)
+        sent = document
+        if not subresource:
+            document = prepared(document, old, self._store.timestamp())
         if old is not None and fields is not None:
             old = codec.without_nulls(old)  # the rules expect decoded documents
         problems = list(self._problems(resource, document, old, subresource or options.rules_of))
@@ -111,7 +113,10 @@ class Rules:
         if subresource != "status":
             warnings += find_warnings(document, old)
         warnings += _notices(resource, document)
-        return document if fields is None else as_go_writes(document, fields)
+        written = document if fields is None else as_go_writes(document, fields)
+        if document is sent or fields is None:
+            return PreparedObject(written, written if document is sent else sent)
+        return PreparedObject(written, as_go_writes(sent, fields))
 
     def decode(self, resource: Resource, document: Document, options: WriteOptions, warnings: list[str]) -> Document:
         """Return the document without unknown fields, which are rejected (Strict, 400), reported

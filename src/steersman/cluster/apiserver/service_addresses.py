@@ -25,6 +25,8 @@ from steersman.cluster.store import Document, Store
 SERVICE_RANGE: Final = ipaddress.IPv4Network("10.96.0.0/12")
 NAMED_RANGE: Final = ipaddress.IPv4Network("10.0.0.0/8")
 """Addresses that a Service may request; includes common ranges such as 10.96.0.0/12."""
+RESERVED: Final = "10.0.0.1"
+"""Address of the service `kubernetes` in the default range of a kube-apiserver, 10.0.0.0/24."""
 FIRST_ADDRESS: Final = str(SERVICE_RANGE[1])
 """Address of the service `kubernetes`."""
 NODE_PORTS: Final = range(30_000, 32_768)
@@ -62,7 +64,8 @@ def _addressed(
     problems: list[FieldError],
 ) -> Document:
     wanted = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "") or before.get("clusterIP") or ""
-    taken = {address for other in others for address in (other.get("clusterIP"), *(other.get("clusterIPs") or ()))}
+    named = (address for other in others for address in (other.get("clusterIP"), *(other.get("clusterIPs") or ())))
+    taken = {RESERVED, *named}
     is_kept = wanted == before.get("clusterIP")
     reason = "" if wanted in ("", HEADLESS) else _unusable(wanted, taken, is_kept=is_kept)
     if reason:

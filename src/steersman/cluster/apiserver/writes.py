@@ -13,7 +13,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -61,6 +61,14 @@ GENERATED_TRIES: Final = 8
 T = TypeVar("T")
 
 
+class PreparedObject(NamedTuple):
+    """An object after the rules of its kind."""
+
+    document: Document
+    #: The object as sent, with defaults: its fields belong to the client. Strategies and admission add others.
+    sent: Document
+
+
 class ObjectRules(Protocol):
     """Rules that validate and complete a document before it is stored; they raise rejections."""
 
@@ -72,7 +80,7 @@ class ObjectRules(Protocol):
         options: WriteOptions,
         warnings: list[str],
         subresource: str = "",
-    ) -> Document: ...
+    ) -> PreparedObject: ...
 
     def decode(
         self, resource: Resource, document: Document, options: WriteOptions, warnings: list[str]
@@ -146,14 +154,14 @@ class Writer:
         is_custom = not self._catalog.is_built_in(resource)
         now = self._store.timestamp()
         new = incoming.as_new(resource, document, now, is_custom=is_custom, is_dry_run=options.is_dry_run)
-        new = self._prepared(resource, new, None, "", options, warnings)
+        prepared = self._prepared(resource, new, None, "", options, warnings)
 
         def write(complete: Document) -> Document:
             kept = stored(resource, complete)
             made = self._store.create(self._typed(resource, kept), kept)
             return presented(resource, self._store.document(type(made), api.key(made)))
 
-        return self._tracked(resource, None, new, "", options, warnings, write)
+        return self._tracked(resource, None, prepared, "", options, warnings, write)
 
     def _check_namespace(self, target: RequestTarget) -> None:
         if target.resource.namespaced and self._store.find(api.Namespace, target.namespace or "") is None:
@@ -240,7 +248,8 @@ class Writer:
         _check_finalizers(resource, changed, before)
         if (sent := document["metadata"].get("uid") or "") not in ("", before["metadata"].get("uid")):
             raise invalid(resource, target.name, [f'metadata.uid: Invalid value: "{sent}": field is immutable'])
-        changed = self._prepared(resource, changed, before, subresource, options, warnings)
+        prepared = self._prepared(resource, changed, before, subresource, options, warnings)
+        changed = prepared.document
         save = self._store.update_status if subresource == "status" else self._store.update
         if not has_status or (subresource == "status" and _is_relabelled(changed, before)):
             save = self._store.replace
@@ -254,7 +263,7 @@ class Writer:
                 return presented(resource, {**kept, "metadata": codec.to_dict(written)["metadata"]})
             return presented(resource, self._store.document(kind, target.key))
 
-        return self._tracked(resource, before, changed, subresource, options, warnings, write)
+        return self._tracked(resource, before, prepared, subresource, options, warnings, write)
 
     def _prepared(
         self,
@@ -264,7 +273,7 @@ class Writer:
         subresource: str,
         options: WriteOptions,
         warnings: list[str],
-    ) -> Document:
+    ) -> PreparedObject:
         """Return the validated document with defaults and the changes of mutating webhooks."""
         try:
             prepared = self._rules.prepare(resource, document, old, options, warnings, subresource)
@@ -272,11 +281,11 @@ class Writer:
             if old is None and resource.stored_as in _ADMITTED_FIRST:
                 self._check_mutating_admission(resource, document)
             raise
-        request = self._request(resource, prepared, old, subresource, options)
-        mutated = self._webhooks.mutated(request, warnings)
-        if mutated is not None and mutated is not prepared:
-            prepared = self._rules.prepare(resource, mutated, old, options, warnings, subresource)
-        return self._addressed(resource, prepared, old)
+        document, sent = prepared
+        mutated = self._webhooks.mutated(self._request(resource, document, old, subresource, options), warnings)
+        if mutated is not None and mutated is not document:
+            document = self._rules.prepare(resource, mutated, old, options, warnings, subresource).document
+        return PreparedObject(self._addressed(resource, document, old), sent)
 
     def _check_mutating_admission(self, resource: Resource, document: Document) -> None:
         """Raise mutating admission's rejection of an invalid object, which precedes validation."""
@@ -307,14 +316,14 @@ class Writer:
         self,
         resource: Resource,
         before: Document | None,
-        document: Document,
+        prepared: PreparedObject,
         subresource: str,
         options: WriteOptions,
         warnings: list[str],
         write: Callable[[Document], Document],
     ) -> Document:
-        """Write the document with updated managed fields. The writer also owns fields set by
-        admission, so a dry run precedes the write."""
+        """Write the document with updated managed fields, after a dry run with all admission."""
+        document = prepared.document
 
         def try_out() -> Document:
             with self._store.dry_run():
@@ -326,12 +335,9 @@ class Writer:
         self._policies.check(request, warnings)
         self._webhooks.validate(request, warnings)
         if options.tracks_fields:
-            sent = document["metadata"].get("managedFields")
-            metadata = {name: value for name, value in completed["metadata"].items() if name != "managedFields"}
-            metadata |= {} if sent is None else {"managedFields": sent}
             noted = updated(
                 before,
-                {**completed, "metadata": metadata},
+                prepared.sent,
                 options.field_manager,
                 "Update",
                 subresource,

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from steersman.api import Object, ObjectMeta, Pod, PodSpec, PodTemplateSpec, codec, part
-from steersman.api.defaults import with_pod_defaults
+from steersman.api.defaults import with_pod_defaults, with_pod_tolerations
 from steersman.base import InputError, LruCache
 from steersman.base.graph_copy import shared_by_copies
 from steersman.cluster.controllers.controller import controller_reference
@@ -82,7 +82,11 @@ class PodMaker:
         self._pod = Pod(metadata=self.metadata, spec=template.spec)
         #: Spec of all documents, with the API server's defaults for pods; computed once per
         #: template.
-        self._spec = with_pod_defaults(template.document.get("spec") or {}) if store.keeps_documents else {}
+        self._spec = (
+            with_pod_tolerations(with_pod_defaults(template.document.get("spec") or {}))
+            if store.keeps_documents
+            else {}
+        )
         self._document = self.document(self._pod) if store.keeps_documents else None
 
     def create(self) -> Pod:

@@ -8,12 +8,12 @@ from typing import Final
 import msgspec
 
 from steersman.api import Namespace, Node, Object, timestamps
+from steersman.api.defaults import NAMESPACE_LABEL
 from steersman.cluster.store.admission.amounts import rounded_up
 from steersman.cluster.store.errors import NamespaceTerminating
 from steersman.cluster.store.finalizers import KUBERNETES, TERMINATING
 from steersman.cluster.store.store import ClusterView
 
-NAME_LABEL: Final = "kubernetes.io/metadata.name"
 ACTIVE: Final = "Active"
 
 _replace = msgspec.structs.replace
@@ -35,8 +35,8 @@ def admit_namespace(namespace: Namespace, old: Namespace | None, _: ClusterView)
     if old is None and KUBERNETES not in namespace.spec.finalizers:
         finalizers = (*namespace.spec.finalizers, KUBERNETES)
         namespace = _replace(namespace, spec=_replace(namespace.spec, finalizers=finalizers))
-    if meta.labels.get(NAME_LABEL) != meta.name:
-        meta = _replace(meta, labels={**meta.labels, NAME_LABEL: meta.name})
+    if meta.labels.get(NAMESPACE_LABEL) != meta.name:
+        meta = _replace(meta, labels={**meta.labels, NAMESPACE_LABEL: meta.name})
     if not status.phase:
         status = _replace(status, phase=ACTIVE)
     return _replace(namespace, metadata=meta, status=status)
