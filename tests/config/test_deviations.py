@@ -48,7 +48,9 @@ def test_no_gate_is_said_to_have_no_effect_that_code_reads(gates_that_code_names
 
 
 def test_what_is_told_or_refused_is_never_the_default() -> None:
-    for name, (value, _) in (*REFUSED.items(), *WITHOUT_EFFECT.items()):
+    values = {name: refusal.value for name, refusal in REFUSED.items()}
+    values |= {name: value for name, (value, _) in WITHOUT_EFFECT.items()}
+    for name, value in values.items():
         assert GATES[name].default is not value
     refuse_unsupported(DEFAULT_GATES)
     assert without_effect(DEFAULT_GATES) == []
@@ -56,8 +58,13 @@ def test_what_is_told_or_refused_is_never_the_default() -> None:
 
 def test_gates_that_would_change_decisions_are_refused() -> None:
     with pytest.raises(InputError, match="GenericWorkload=true is not supported: pod groups") as refusal:
-        refuse_unsupported(FeatureGates.parse("GenericWorkload=true"))
+        refuse_unsupported(FeatureGates({"GenericWorkload": True}, "1.36"))
     assert "remove GenericWorkload from the flag" in str(refusal.value)
+
+
+def test_gates_of_pod_groups_are_accepted_from_the_version_that_schedules_them() -> None:
+    names = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup", "PodGroupPreemptionPolicy")
+    refuse_unsupported(FeatureGates(dict.fromkeys((*names, "DRAWorkloadResourceClaims"), True), "1.37"))
 
 
 def test_gates_without_effect_are_told_with_the_reason() -> None:

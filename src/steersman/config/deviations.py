@@ -11,28 +11,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from steersman.base import InputError
 from steersman.config.feature_gates import FeatureGates
+from steersman.config.versions import V1_36, KubernetesVersion
 
-_NO_WORKLOADS: Final = "pod groups and workloads are not scheduled here"
 
-REFUSED: Final[Mapping[str, tuple[bool, str]]] = MappingProxyType(
+class Refusal(NamedTuple):
+    """A gate value that is rejected, because it requires unsupported decisions."""
+
+    value: bool
+    reason: str
+    last: KubernetesVersion | None = None
+    """The last version in which the value is rejected; None for all versions."""
+
+    def applies_to(self, name: str, gates: FeatureGates) -> bool:
+        """Return whether the gate has this value in a version that rejects it."""
+        is_refused = self.last is None or gates.version <= self.last
+        return is_refused and name in gates.specs and gates.enabled(name) is self.value
+
+
+_NO_WORKLOADS: Final = Refusal(True, "pod groups are scheduled as in v1.37 and later", V1_36)
+
+REFUSED: Final[Mapping[str, Refusal]] = MappingProxyType(
     {
-        "CompositePodGroup": (True, _NO_WORKLOADS),
-        "DRADerivedAttributes": (True, "attributes of devices are not derived from others here"),
-        "DRADeviceCompatibilityGroups": (True, "compatibility groups of devices are not compared here"),
-        "DRAOptionalNodeOperations": (True, "devices without node operations are not told apart here"),
-        "GenericWorkload": (True, _NO_WORKLOADS),
-        "InPlacePodVerticalScalingSchedulerPreemption": (True, "pods are not evicted for a deferred resize here"),
-        "PodGroupPreemptionPolicy": (True, _NO_WORKLOADS),
-        "GangScheduling": (True, _NO_WORKLOADS),
-        "TopologyAwareWorkloadScheduling": (True, _NO_WORKLOADS),
-        "WorkloadAwarePreemption": (True, _NO_WORKLOADS),
+        "DRADerivedAttributes": Refusal(True, "attributes of devices are not derived from others here"),
+        "DRADeviceCompatibilityGroups": Refusal(True, "compatibility groups of devices are not compared here"),
+        "DRAOptionalNodeOperations": Refusal(True, "devices without node operations are not told apart here"),
+        "GenericWorkload": _NO_WORKLOADS,
+        "InPlacePodVerticalScalingSchedulerPreemption": Refusal(
+            True, "pods are not evicted for a deferred resize here"
+        ),
+        "GangScheduling": _NO_WORKLOADS,
+        "TopologyAwareWorkloadScheduling": _NO_WORKLOADS,
+        "WorkloadAwarePreemption": _NO_WORKLOADS,
     }
 )
-"""Gate values that are rejected, because they require unsupported decisions."""
 
 WITHOUT_EFFECT: Final[Mapping[str, tuple[bool, str]]] = MappingProxyType(
     {
@@ -50,16 +65,16 @@ WITHOUT_EFFECT: Final[Mapping[str, tuple[bool, str]]] = MappingProxyType(
 
 def refuse_unsupported(gates: FeatureGates) -> None:
     """Raise `InputError` for the first gate whose value requires unsupported decisions."""
-    for name, (value, reason) in REFUSED.items():
-        if name in gates.specs and gates.enabled(name) is value:
-            given = f"{name}={str(value).lower()}"
+    for name, refusal in REFUSED.items():
+        if refusal.applies_to(name, gates):
+            given = f"{name}={str(refusal.value).lower()}"
             hint = f"remove {name} from the flag" if gates.is_named(name) else f"add {_all_off(gates)}"
-            raise InputError(f"{given} is not supported: {reason}", object="--feature-gates", hint=hint)
+            raise InputError(f"{given} is not supported: {refusal.reason}", object="--feature-gates", hint=hint)
 
 
 def _all_off(gates: FeatureGates) -> str:
     """Return the flag value that disables unsupported gates and their dependents (AllAlpha)."""
-    off = {name for name, (value, _) in REFUSED.items() if name in gates.specs and gates.enabled(name) is value}
+    off = {name for name, refusal in REFUSED.items() if refusal.applies_to(name, gates)}
     while more := {name for name, spec in gates.specs.items() if off.intersection(spec.needs)} - off:
         off |= more
     return ",".join(f"{name}=false" for name in sorted(off))

@@ -175,7 +175,7 @@ class PlacementFeasiblePlugin(Plugin):
     """Decides before the first and after each member whether the group can still succeed.
 
     Success: the members placed so far suffice. Wait: not yet. Unschedulable: more members cannot help.
-    Called for plugins that are enabled at Permit.
+    Called for the plugins of a profile that have it, at whatever point they are enabled.
     """
 
     placement_feasible: Callable[[CycleState, PodGroupInfo, PlacementProgress], Status | None]

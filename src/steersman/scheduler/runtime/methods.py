@@ -11,13 +11,24 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from steersman.framework import Code, CycleState, NodeInfo, PodInfo, PreFilterResult, Status, unschedulable
+from steersman.framework import (
+    Code,
+    CycleState,
+    NodeInfo,
+    PodGroupAssignments,
+    PodGroupInfo,
+    PodInfo,
+    PreFilterResult,
+    Status,
+    unschedulable,
+)
 from steersman.scheduler.runtime.faults import PLUGIN_FAULTS, CycleAborted, PluginError, fault
 
 Method = Callable[..., Any]
 FilterMethod = Callable[[CycleState, PodInfo, NodeInfo], Status | None]
 ScoreMethod = Callable[[CycleState, PodInfo, NodeInfo], int]
 PreFilterMethod = Callable[[CycleState, PodInfo, Sequence[NodeInfo]], tuple[PreFilterResult | None, Status | None]]
+PlacementScoreMethod = Callable[[CycleState, PodGroupInfo, PodGroupAssignments], int]
 StatusMethod = Callable[..., Status | None]
 
 REASON_REJECTED = "node(s) were rejected by plugin {}"
@@ -75,15 +86,29 @@ def score_method(plugin: object, name: str) -> ScoreMethod:
             answer = function(state, pod, node)
         except PLUGIN_FAULTS as cause:
             raise CycleAborted(fault("Score", name, cause)) from cause
-        if isinstance(answer, Status):
-            raise CycleAborted(fault("Score", name, answer.message))
-        if not isinstance(answer, int):
-            raise CycleAborted(
-                fault("Score", name, f"score() returned {answer!r} for node {node.name}, expected an int")
-            )
-        return answer
+        return _as_score(answer, "Score", name, "score()", f" for node {node.name}")
 
     return call
+
+
+def placement_score_method(plugin: object, name: str) -> PlacementScoreMethod:
+    function = find(plugin, name, "score_placement", 3)
+
+    def call(state: CycleState, group: PodGroupInfo, assignments: PodGroupAssignments) -> int:
+        try:
+            answer = function(state, group, assignments)
+        except PLUGIN_FAULTS as cause:
+            raise CycleAborted(fault("PlacementScore", name, cause)) from cause
+        return _as_score(answer, "PlacementScore", name, "score_placement()")
+
+    return call
+
+
+def _as_score(answer: object, point: str, name: str, call: str, where: str = "") -> int:
+    if isinstance(answer, int):
+        return answer
+    message = answer.message if isinstance(answer, Status) else f"{call} returned {answer!r}{where}, expected an int"
+    raise CycleAborted(fault(point, name, message))
 
 
 def pre_filter_method(plugin: object, name: str) -> PreFilterMethod:

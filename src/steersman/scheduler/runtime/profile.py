@@ -14,11 +14,19 @@ from typing import cast
 import msgspec
 
 from steersman.config import DEFAULT_GATES, Rule
-from steersman.framework import ClusterEventWithHint, Gates, plugin as points, refreshed, split_by_role, with_custom
+from steersman.framework import (
+    ClusterEventWithHint,
+    Gates,
+    PlacementFeasiblePlugin,
+    plugin as points,
+    refreshed,
+    split_by_role,
+    with_custom,
+)
 from steersman.scheduler.queue.heap import ComparingQueueSort, KeyedQueueSort
 from steersman.scheduler.queue.settings import HintRow, hint_rows
 from steersman.scheduler.runtime.applicable_calls import ApplicableCalls
-from steersman.scheduler.runtime.declared_kinds import declared_kinds
+from steersman.scheduler.runtime.declared_kinds import declared_kinds, kinds_by_gates
 from steersman.scheduler.runtime.event_registrations import (
     EventsByResource,
     events_by_resource,
@@ -29,12 +37,14 @@ from steersman.scheduler.runtime.faults import PluginError
 from steersman.scheduler.runtime.methods import (
     FilterMethod,
     Method,
+    PlacementScoreMethod,
     PreFilterMethod,
     ScoreMethod,
     StatusMethod,
     check_is_awaited,
     filter_method,
     find,
+    placement_score_method,
     pre_filter_method,
     score_method,
     status_method,
@@ -82,6 +92,15 @@ class ScoreCall(msgspec.Struct, frozen=True):
     weight: int
     run: ScoreMethod
     #: Scales a list of NodeScore in place; None if the plugin has no NormalizeScore.
+    normalize: StatusMethod | None
+
+
+class PlacementScoreCall(msgspec.Struct, frozen=True):
+    name: str
+    plugin: object
+    weight: int
+    run: PlacementScoreMethod
+    #: Scales a list of PlacementScore in place; None if the plugin has no NormalizePlacementScore.
     normalize: StatusMethod | None
 
 
@@ -137,6 +156,13 @@ class Profile(msgspec.Struct, frozen=True):
     pre_bind: ApplicableCalls[PreBindCall]
     bind: tuple[RawCall, ...]
     post_bind: tuple[StatusCall, ...]
+    #: The extension points of pod groups; empty without the gate GenericWorkload. A profile has at
+    #: most one plugin at PlacementGenerate.
+    placement_generate: tuple[RawCall, ...]
+    #: Plugins of the profile with PlacementFeasible, at whatever points they are enabled.
+    placement_feasible: tuple[StatusCall, ...]
+    placement_score: tuple[PlacementScoreCall, ...]
+    pod_group_post_filter: tuple[RawCall, ...]
     #: Registered events by plugin.
     hints: tuple[HintRow, ...]
     #: Whether DefaultBinder is the only Bind plugin.
@@ -168,6 +194,10 @@ def build(spec: ProfileSpec, instances: Mapping[str, object], *, gates: Gates = 
         pre_bind=ApplicableCalls(_pre_bind_call(ref.name, plugin) for ref, plugin in wire.plugins_at("preBind")),
         bind=wire.raw_calls("bind", "bind"),
         post_bind=wire.status_calls("postBind", "PostBind", "post_bind", 3),
+        placement_generate=wire.group_calls("placementGenerate", "generate_placements"),
+        placement_feasible=wire.placement_feasible(),
+        placement_score=wire.placement_scores(),
+        pod_group_post_filter=wire.group_calls("podGroupPostFilter", "pod_group_post_filter"),
         hints=tuple(wire.hints()),
         binds_by_default=[ref.name for ref, _ in wire.plugins_at("bind")] == [DEFAULT_BINDER],
     )
@@ -177,6 +207,8 @@ class _Wiring:
     def __init__(self, spec: ProfileSpec, instances: Mapping[str, object], gates: Gates) -> None:
         self._covers_taints = gates.has_rule(Rule.TAINT_UPDATES_OF_NEW_NODES)
         self._has_pod_roles = gates.has_rule(Rule.POD_EVENTS_BY_ROLE)
+        self._kinds_by_gates = kinds_by_gates(gates)
+        self._has_groups = gates.enabled("GenericWorkload")
         self._spec = spec
         self._instances = instances
 
@@ -200,6 +232,23 @@ class _Wiring:
             for r, plugin in self.plugins_at(point)
         )
 
+    def group_calls(self, point: str, method: str) -> tuple[RawCall, ...]:
+        return self.raw_calls(point, method) if self._has_groups else ()
+
+    def placement_feasible(self) -> tuple[StatusCall, ...]:
+        if not self._has_groups:
+            return ()
+        return tuple(
+            StatusCall(name, plugin, status_method(plugin, name, "PlacementFeasible", "placement_feasible", 3))
+            for name, plugin in self._instances.items()
+            if isinstance(plugin, PlacementFeasiblePlugin)
+        )
+
+    def placement_scores(self) -> tuple[PlacementScoreCall, ...]:
+        if not self._has_groups:
+            return ()
+        return tuple(_placement_score_call(ref, plugin) for ref, plugin in self.at("placementScore"))
+
     def _registrations(
         self, name: str, plugin: points.EnqueueExtensions, events: EventsByResource
     ) -> Iterable[ClusterEventWithHint]:
@@ -215,7 +264,7 @@ class _Wiring:
         rejecting = {ref.name for point in _REJECTING_POINTS for ref, _ in self.plugins_at(point)}
         rows: list[HintRow] = []
         declared = declared_kinds({name: type(plugin) for name, plugin in self._instances.items()})
-        events = events_by_resource(with_custom(declared))
+        events = events_by_resource(with_custom((*declared, *self._kinds_by_gates)))
         for name, plugin in self._instances.items():
             if isinstance(plugin, points.BackgroundPlugin):
                 find(plugin, name, "refresh", 0)
@@ -258,6 +307,17 @@ def _score_call(ref: PluginRef, plugin: object) -> ScoreCall:
         weight=ref.weight or 1,
         run=score_method(plugin, ref.name),
         normalize=status_method(plugin, ref.name, "NormalizeScore", "normalize_scores", 3) if normalizes else None,
+    )
+
+
+def _placement_score_call(ref: PluginRef, plugin: object) -> PlacementScoreCall:
+    point, method = "NormalizePlacementScore", "normalize_placement_scores"
+    return PlacementScoreCall(
+        name=ref.name,
+        plugin=plugin,
+        weight=ref.weight or 1,
+        run=placement_score_method(plugin, ref.name),
+        normalize=status_method(plugin, ref.name, point, method, 3) if hasattr(plugin, method) else None,
     )
 
 

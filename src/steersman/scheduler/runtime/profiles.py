@@ -55,11 +55,12 @@ def _build(effective: EffectiveProfile, registry: Registry, handle_for: Callable
 
 def profile_spec(effective: EffectiveProfile) -> ProfileSpec:
     """Convert an effective profile to a `ProfileSpec`."""
+    weights = {
+        ExtensionPoint.SCORE: effective.score_weights,
+        ExtensionPoint.PLACEMENT_SCORE: effective.placement_score_weights,
+    }
     points: Mapping[str, list[PluginRef]] = {
-        point.value: [
-            PluginRef(name, effective.score_weights.get(name, 0) if point is ExtensionPoint.SCORE else 0)
-            for name in names
-        ]
+        point.value: [PluginRef(name, weights.get(point, {}).get(name, 0)) for name in names]
         for point, names in effective.plugins.items()
     }
     return ProfileSpec(

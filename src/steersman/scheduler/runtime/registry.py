@@ -20,8 +20,9 @@ from types import CodeType, ModuleType
 
 import msgspec
 
+from steersman import framework
 from steersman.config import ExtensionPoint
-from steersman.framework import Handle, plugin as points
+from steersman.framework import Handle, Plugin
 from steersman.scheduler.plugins.in_tree import Factory, plugin_classes
 from steersman.scheduler.runtime.faults import PLUGIN_FAULTS, PluginError, describe_fault
 
@@ -29,9 +30,9 @@ logger = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "steersman.plugins"
 
-#: Extension points by base class; those of gang scheduling have none.
-POINT_OF_CLASS: Mapping[type[points.Plugin], ExtensionPoint] = {
-    getattr(points, point.interface): point for point in ExtensionPoint if hasattr(points, point.interface)
+#: Extension points by base class.
+POINT_OF_CLASS: Mapping[type[Plugin], ExtensionPoint] = {
+    getattr(framework, point.interface): point for point in ExtensionPoint
 }
 
 

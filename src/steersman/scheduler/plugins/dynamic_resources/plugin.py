@@ -31,6 +31,9 @@ from steersman.framework import (
     NodeInfo,
     NodeScore,
     NodesView,
+    PodGroupInfo,
+    PodGroupPostFilterPlugin,
+    PodGroupPostFilterResult,
     PodInfo,
     PostFilterPlugin,
     PostFilterResult,
@@ -39,6 +42,7 @@ from steersman.framework import (
     PreFilterPlugin,
     QueueingHint,
     ReservePlugin,
+    ScheduleGroup,
     ScoreKernel,
     ScorePlugin,
     Status,
@@ -100,6 +104,7 @@ class DynamicResources(
     ColumnarScore,
     ReservePlugin,
     PreBindPlugin,
+    PodGroupPostFilterPlugin,
     EnqueueExtensions,
 ):
     name = "DynamicResources"
@@ -229,6 +234,11 @@ class DynamicResources(
             if node is not None:
                 found |= self._filter.unavailable(cycle, node.node)
         return sorted(found)
+
+    def pod_group_post_filter(
+        self, state: CycleState, group: PodGroupInfo, schedule: ScheduleGroup
+    ) -> tuple[PodGroupPostFilterResult | None, Status]:
+        return None, unschedulable()
 
     # -- Reserve and PreBind -----------------------------------------------------------------------------------------
 

@@ -34,7 +34,11 @@ from steersman.framework import (
     NodeInfo,
     NodesView,
     PerPodFragment,
+    PlacementScorePlugin,
+    PodGroupAssignments,
+    PodGroupInfo,
     PodInfo,
+    PodShape,
     PreFilterPlugin,
     PreScorePlugin,
     ScoreKernel,
@@ -62,6 +66,7 @@ from steersman.scheduler.plugins.node_resources.insufficient import (
     insufficient_resources,
     rejection,
 )
+from steersman.scheduler.plugins.node_resources.placement_score import placement_score
 from steersman.scheduler.plugins.node_resources.strategies import strategy_function
 from steersman.scheduler.plugins.node_resources.strategy_columns import strategy_kernel
 
@@ -92,6 +97,7 @@ class NodeResourcesFit(
     ColumnarFilter,
     ColumnarScore,
     PerPodFragment,
+    PlacementScorePlugin,
 ):
     """Rejects nodes without room for the pod; scores the others by utilisation."""
 
@@ -109,6 +115,7 @@ class NodeResourcesFit(
         self._resize_by_totals = handle.gates.has_rule(Rule.RESIZE_BY_TOTALS)
         self._classes = DeviceClasses(handle.objects) if handle.gates.enabled("DRAExtendedResource") else None
         self._devices = DeviceAmounts(self._resources, self._classes, handle) if self._classes is not None else None
+        self._nodes = handle.nodes
         self.statuses = StatusTable()
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
@@ -161,6 +168,17 @@ class NodeResourcesFit(
     def _score(self, requests: ScoreRequests, node: NodeInfo) -> int:
         amounts = allocation(self._resources, node, requests.amounts, requested_with_minimum_on, self._devices)
         return self._score_allocation(*amounts)
+
+    def score_placement(self, state: CycleState, group: PodGroupInfo, placed: PodGroupAssignments) -> int:
+        """Return how much of the placement's resources is used with the members placed there."""
+        members: dict[PodShape, list[PodInfo]] = {}
+        for assignment in placed.assignments:
+            members.setdefault(assignment.pod.shape, []).append(assignment.pod)
+        amounts = [(self._score_requests(alike[0]).amounts, len(alike)) for alike in members.values()]
+        wanted = [sum(each[i] * number for each, number in amounts) for i in range(len(self._resources))]
+        names = () if placed.placement is None else placed.placement.node_names
+        nodes = (node for node in map(self._nodes.get, names) if node is not None)
+        return placement_score(self._resources, wanted, nodes)
 
     def score_fragment(self, pod: PodInfo) -> Hashable:
         requests = self._score_requests(pod)
