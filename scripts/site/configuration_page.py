@@ -114,8 +114,11 @@ def _gate(name: str) -> tuple[str, str, str, str, str]:
 
 
 def _gate_deviation(name: str) -> str:
-    for gates, verb in ((REFUSED, "is refused"), (WITHOUT_EFFECT, "has no effect")):
-        if name in gates:
-            value, reason = gates[name]
-            return f"{code(str(value).lower())} {verb}: {reason}."
+    refusal = REFUSED.get(name)
+    if refusal is not None:
+        versions = "" if refusal.last is None else f" up to v{refusal.last}"
+        return f"{code(str(refusal.value).lower())} is refused{versions}: {refusal.reason}."
+    if name in WITHOUT_EFFECT:
+        value, reason = WITHOUT_EFFECT[name]
+        return f"{code(str(value).lower())} has no effect: {reason}."
     return ""

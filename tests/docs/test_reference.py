@@ -40,7 +40,7 @@ def test_every_field_of_the_configuration_is_there_with_its_default() -> None:
 
 def test_gates_that_do_something_else_say_so() -> None:
     line = next(line for line in configuration_page().splitlines() if line.startswith("| `GenericWorkload` |"))
-    assert "`true` is refused: pod groups and workloads are not scheduled here." in line
+    assert "`true` is refused up to v1.36: pod groups are scheduled as in v1.37 and later." in line
 
 
 def test_deviations_are_about_fields_that_exist() -> None:

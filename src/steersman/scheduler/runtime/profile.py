@@ -247,7 +247,7 @@ class _Wiring:
     def placement_scores(self) -> tuple[PlacementScoreCall, ...]:
         if not self._has_groups:
             return ()
-        return tuple(_placement_score_call(ref, plugin) for ref, plugin in self.at("placementScore"))
+        return tuple(_placement_score_call(ref, plugin) for ref, plugin in self.plugins_at("placementScore"))
 
     def _registrations(
         self, name: str, plugin: points.EnqueueExtensions, events: EventsByResource
