@@ -44,6 +44,9 @@ class ForgetfulWriter(AcceptingWriter):
     def report_failure(self, failure: Failure) -> None:
         """Not kept: what is measured is what the scheduler keeps."""
 
+    def report_group_condition(self, group: api.PodGroup, condition: api.Condition) -> None:
+        """Discard the condition."""
+
 
 class Figures(NamedTuple):
     """After one wave."""

@@ -89,6 +89,9 @@ class AcceptingWriter:
     def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
         """Counted when it was bound."""
 
+    def report_group_condition(self, group: api.PodGroup, condition: api.Condition) -> None:
+        """Discard the condition."""
+
 
 def no_task(coroutine: Coroutine[Any, Any, None]) -> None:
     coroutine.close()

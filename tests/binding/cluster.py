@@ -232,6 +232,9 @@ class PatientWriter:
     def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
         self.scheduled.append(pod.uid)
 
+    def report_group_condition(self, group: api.PodGroup, condition: api.Condition) -> None:
+        """No group is scheduled."""
+
 
 class ClusterPlugin:
     """What the plugins below share."""

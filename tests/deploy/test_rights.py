@@ -13,8 +13,13 @@ from steersman.framework.watching import WATCHED_KINDS
 from steersman.kube.client.rights import LOOKUP, Right, cluster_rights, following, lease_rights
 
 Rights = dict[tuple[str, str], set[str]]
-ALL_VERSIONS: tuple[type[api.Object], ...] = (*WATCHED_KINDS, api.DeviceTaintRule)
-"""The kinds that the scheduler watches, whichever version of Kubernetes it emulates."""
+ALL_VERSIONS: tuple[type[api.Object], ...] = (
+    *WATCHED_KINDS,
+    api.DeviceTaintRule,
+    api.PodGroup,
+    api.CompositePodGroup,
+)
+"""The kinds that the scheduler watches, whichever version of Kubernetes it emulates, and with any feature gates."""
 
 
 def granted(role: Document) -> Rights:

@@ -21,7 +21,7 @@ from steersman.kube.client.errors import ApiError
 from steersman.kube.client.events import EventRecorder
 from steersman.kube.client.requests import NO_QUERY, Query, Request, Response
 from steersman.kube.serving import ApiReviews, User
-from steersman.testing import make_claim, make_pod, make_volume
+from steersman.testing import make_claim, make_pod, make_pod_group, make_volume
 
 VERBS: Final = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
@@ -74,6 +74,8 @@ async def make_every_request(ledger: Ledger) -> None:
     await dispatcher.change_resource_claim(claim, allocated)
     await dispatcher.delete_resource_claim(claim)
     writing = asyncio.create_task(dispatcher.run())
+    scheduled = api.Condition(type=api.INITIALLY_SCHEDULED, status="True")
+    dispatcher.report_group_condition(make_pod_group("gang").obj(), scheduled)
     for _ in range(2):
         dispatcher.report_failure(Failure(pod, "Unschedulable", "0/1 nodes are available.", None))
         await dispatcher.drain()

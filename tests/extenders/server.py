@@ -134,6 +134,9 @@ class Writer:
     def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
         """The binding was seen already."""
 
+    def report_group_condition(self, group: api.PodGroup, condition: api.Condition) -> None:
+        """No group is scheduled."""
+
 
 class World:
     """A cluster of some nodes, and its scheduler."""

@@ -138,3 +138,6 @@ class ApiWriter(Binder, PodWriter, VolumeWriter, ResourceClaimWriter, Protocol):
     def report_failure(self, failure: Failure) -> None: ...
 
     def report_scheduled(self, pod: PodInfo, node_name: str) -> None: ...
+
+    def report_group_condition(self, group: api.PodGroup, condition: api.Condition) -> None:
+        """Set a condition in the status of the group; the writer sets the time of its transition."""

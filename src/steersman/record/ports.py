@@ -82,6 +82,9 @@ class WriterPort(_Port[ApiWriter]):
     def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
         self._calls.report(lambda: self.target.report_scheduled(pod, node_name))
 
+    def report_group_condition(self, group: api.PodGroup, condition: api.Condition) -> None:
+        self._calls.report(lambda: self.target.report_group_condition(group, condition))
+
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
         self._calls.report(lambda: self.target.report_preempted(victim, preemptor, message))
 

@@ -37,9 +37,8 @@ from steersman.api import (
 )
 from steersman.base import InputError
 from steersman.cluster.controllers.controller import Cluster, Controller, controller_of, owned_key
-from steersman.cluster.store import EventType, Pods
+from steersman.cluster.store import EventType, Pods, with_condition
 from steersman.cluster.store.errors import resource
-from steersman.cluster.store.pods import with_condition
 
 DISRUPTION_ALLOWED: Final = "DisruptionAllowed"
 DISRUPTION_TARGET: Final = "DisruptionTarget"

@@ -32,7 +32,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "finalizers": "CONTROLLED_FINALIZERS TERMINATING",
         "heartbeats": "Lease NODE_LEASES fall_silent renew renewed_at resume_heartbeat",
         "history": "ADDED BOOKMARK Commit DELETED EventType MODIFIED",
-        "pods": "Pods",
+        "pods": "Pods with_condition",
         "ports": "ObjectEventRecorder Timers ignore_event",
         "store": "Admission ClusterView Store",
         "store_reader": "StoreReader",

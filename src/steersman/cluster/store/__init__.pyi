@@ -49,7 +49,7 @@ from steersman.cluster.store.history import (
     Commit as Commit,
     EventType as EventType,
 )
-from steersman.cluster.store.pods import Pods as Pods
+from steersman.cluster.store.pods import Pods as Pods, with_condition as with_condition
 from steersman.cluster.store.ports import (
     ObjectEventRecorder as ObjectEventRecorder,
     Timers as Timers,

@@ -41,7 +41,9 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T", bound=api.Object)
 ClaimChange = Callable[[api.ResourceClaim], api.ResourceClaim]
 
-REMEMBERED_PODS: Final = 4096
+WithStatus = api.Pod | api.PodGroup
+
+REMEMBERED_OBJECTS: Final = 4096
 CLAIM_ATTEMPTS: Final = 5
 """Attempts to change a ResourceClaim that other writers change at the same time."""
 CLAIM_PAUSE_SECONDS: Final = 0.01
@@ -71,8 +73,8 @@ class Dispatcher(EventReports):
             self._update_status, internal_errors, partial(self._failure_log.failed, UPDATING_STATUS)
         )
         self._resource_claims = ResourceClaims(self._send)
-        #: Pods with recently written status, by uid: the next attempt may precede the watch event.
-        self._written: OrderedDict[str, api.Pod] = OrderedDict()
+        #: Objects with recently written status, by uid: the next attempt may precede the watch event.
+        self._written: OrderedDict[str, WithStatus] = OrderedDict()
         self._bindings = BindingRequests(
             transport, timing, self._policy, self._bound, partial(self._failure_log.failed, BINDING)
         )
@@ -178,34 +180,37 @@ class Dispatcher(EventReports):
         self.report_failed_attempt(failure)
         self._updates.put(StatusUpdate(pod, failure.condition, None if nomination is None else nomination.node))
 
+    def report_group_condition(self, group: api.PodGroup, condition: api.Condition) -> None:
+        self._updates.put(StatusUpdate(group, condition))
+
     def write_event(self, pod: api.Pod, controller: str, type: str, reason: str, action: str, note: str) -> None:
         self._events.record(pod, controller=controller, type=type, reason=reason, action=action, note=note)
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
     async def _update_status(self, update: StatusUpdate) -> bool:
-        pod = self._latest(update.pod)
-        patch = patch_for(StatusUpdate(pod, update.condition, update.nominated_node_name), self._timing.clock.now())
+        obj = self._latest(update.obj)
+        patch = patch_for(StatusUpdate(obj, update.condition, update.nominated_node_name), self._timing.clock.now())
         if patch is None:
             return True
         try:
-            answer = await self._send("PATCH", paths.object_path(pod, "status"), patch, STRATEGIC_MERGE_PATCH)
+            answer = await self._send("PATCH", paths.object_path(obj, "status"), patch, STRATEGIC_MERGE_PATCH)
         except ApiError as refusal:
             if refusal.is_not_found or refusal.is_conflict:
                 return False
             raise
         self._failure_log.succeeded(UPDATING_STATUS)
-        self._remember(decode_foreign(answer.body, api.Pod, f"the answer to a status of pod {api.key(pod)}"))
+        self._remember(decode_foreign(answer.body, type(obj), f"the answer to a status of {obj.KIND} {api.key(obj)}"))
         return True
 
-    def _latest(self, pod: api.Pod) -> api.Pod:
-        written = self._written.get(pod.metadata.uid)
-        return written if written is not None and _version(written) > _version(pod) else pod
+    def _latest(self, obj: WithStatus) -> WithStatus:
+        written = self._written.get(obj.metadata.uid)
+        return written if written is not None and _version(written) > _version(obj) else obj
 
-    def _remember(self, pod: api.Pod) -> None:
-        self._written[pod.metadata.uid] = pod
-        self._written.move_to_end(pod.metadata.uid)
-        if len(self._written) > REMEMBERED_PODS:
+    def _remember(self, obj: WithStatus) -> None:
+        self._written[obj.metadata.uid] = obj
+        self._written.move_to_end(obj.metadata.uid)
+        if len(self._written) > REMEMBERED_OBJECTS:
             self._written.popitem(last=False)
 
     async def _update(self, obj: T, spec: dict[str, Any]) -> T:
@@ -235,8 +240,8 @@ class Dispatcher(EventReports):
         return await retrying(call, self._timing, self._policy, idempotent=idempotent)
 
 
-def _version(pod: api.Pod) -> int:
-    return version_number(pod.metadata.resource_version)
+def _version(obj: WithStatus) -> int:
+    return version_number(obj.metadata.resource_version)
 
 
 # -- ResourceClaims ----------------------------------------------------------------------------------------------------

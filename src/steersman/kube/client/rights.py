@@ -55,6 +55,9 @@ WRITING: Final = (
     Right("create", "events.k8s.io", "events", "events"),
     Right("patch", "events.k8s.io", "events", "counting events that repeat themselves"),
 )
+WRITING_GROUPS: Final = (
+    Right("patch", "scheduling.k8s.io", "podgroups/status", "reporting whether a pod group was scheduled"),
+)
 REVIEWS: Final = (
     Right("create", "authentication.k8s.io", "tokenreviews", "knowing who asks for metrics"),
     Right("create", "authorization.k8s.io", "subjectaccessreviews", "knowing who may see metrics"),
@@ -78,7 +81,9 @@ def cluster_rights(
 ) -> tuple[Right, ...]:
     """Return the rights of `steersman run`, except its lease and `LOOKUP`, to watch these kinds and
     to let plugins read those."""
-    return (*following(kinds), *WRITING, *REVIEWS, *reading(read))
+    kinds = tuple(kinds)
+    of_groups = WRITING_GROUPS if api.PodGroup in kinds else ()
+    return (*following(kinds), *WRITING, *of_groups, *REVIEWS, *reading(read))
 
 
 def plugin_rights(watched: Iterable[type[api.Object]], read: Iterable[type[api.Object]]) -> tuple[Right, ...]:

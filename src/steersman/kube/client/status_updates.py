@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Status updates of pods: patches of a condition or the nominated node, and their queue.
+"""Status updates of pods and pod groups: patches of a condition or the nominated node, and their queue.
 
 The patch is a strategic merge patch of the differences. The dispatcher queues updates after
-failures; workers send them, one at a time per pod. Queued updates of one pod are merged, so that
-there are at most as many as pods.
+failures; workers send them, one at a time per object. Queued updates of one object are merged, so
+that there are at most as many as objects.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from steersman.base import InternalErrors, SteersmanError
 logger = logging.getLogger(__name__)
 
 WORKERS: Final = 16
-NOT_UPDATED: Final = "the status of pod %s cannot be updated: %s"
+NOT_UPDATED: Final = "the status of %s %s cannot be updated: %s"
 
 
 # -- the patch ---------------------------------------------------------------------------------------------------------
 
 
 class StatusUpdate(msgspec.Struct, frozen=True):
-    """A change of a pod's status; None leaves a field unchanged."""
+    """A change of an object's status; None leaves a field unchanged. Groups have no nominated node."""
 
-    pod: api.Pod
+    obj: api.Pod | api.PodGroup
     condition: api.Condition | None = None
     nominated_node_name: str | None = None
 
@@ -39,41 +39,50 @@ class StatusUpdate(msgspec.Struct, frozen=True):
         """Merge with an earlier update; the later one wins."""
         condition = earlier.condition if self.condition is None else self.condition
         nominated = earlier.nominated_node_name if self.nominated_node_name is None else self.nominated_node_name
-        return StatusUpdate(self.pod, condition, nominated)
+        return StatusUpdate(self.obj, condition, nominated)
 
 
 def patch_for(update: StatusUpdate, now: float) -> bytes | None:
-    """Return the patch; None if the pod needs no change. The uid is a precondition, so that another
-    pod of the same name does not change."""
+    """Return the patch; None if the object needs no change. The uid is a precondition, so that
+    another object of the same name does not change."""
+    obj = update.obj
     status: dict[str, Any] = {}
-    condition = update.condition and _differing(update.pod, update.condition, now)
+    condition = update.condition and _differing(obj, update.condition, now)
     if condition:
         status["conditions"] = [condition]
     nominated = update.nominated_node_name
-    if nominated is not None and nominated != update.pod.status.nominated_node_name:
+    if isinstance(obj, api.Pod) and nominated is not None and nominated != obj.status.nominated_node_name:
         status["nominatedNodeName"] = nominated or None
     if not status:
         return None
-    metadata = {"uid": update.pod.metadata.uid} if update.pod.metadata.uid else {}
+    metadata = {"uid": obj.metadata.uid} if obj.metadata.uid else {}
     return msgspec.json.encode({"metadata": metadata, "status": status})
 
 
-def _differing(pod: api.Pod, condition: api.Condition, now: float) -> api.Condition | None:
-    """Return the condition to write; None if the pod has it.
+def _differing(obj: api.Pod | api.PodGroup, condition: api.Condition, now: float) -> api.Condition | None:
+    """Return the condition to write; None if the object has it, or the group was scheduled before.
 
-    The transition time changes only with the status. A different generation alone does not count.
+    The transition time changes only with the status. A different generation of a pod alone does not
+    count.
     """
-    old = next((known for known in pod.status.conditions if known.type == condition.type), None)
+    old = next((known for known in obj.status.conditions if known.type == condition.type), None)
     since = timestamps.render(now)
     if old is not None and old.status == condition.status:
-        if (old.reason, old.message) == (condition.reason, condition.message):
+        is_current = isinstance(obj, api.Pod) or old.observed_generation == condition.observed_generation
+        if is_current and (old.reason, old.message) == (condition.reason, condition.message):
             return None
         since = old.last_transition_time or since
+    elif old is not None and old.status == "True" and condition.type == api.INITIALLY_SCHEDULED:
+        return None
     return msgspec.structs.replace(
         condition,
         last_transition_time=since,
-        observed_generation=condition.observed_generation or pod.metadata.generation,
+        observed_generation=condition.observed_generation or obj.metadata.generation,
     )
+
+
+def _noun(obj: api.Pod | api.PodGroup) -> str:
+    return "pod" if isinstance(obj, api.Pod) else "pod group"
 
 
 # -- the queue ---------------------------------------------------------------------------------------------------------
@@ -84,7 +93,7 @@ ReportFailure = Callable[[SteersmanError], bool]
 
 
 class StatusUpdates:
-    """Queued and in-flight updates by pod uid. Every waiting uid is queued or in flight."""
+    """Queued and in-flight updates by uid. Every waiting uid is queued or in flight."""
 
     def __init__(
         self,
@@ -113,7 +122,7 @@ class StatusUpdates:
         if self._is_closed:
             self.dropped += 1
             return
-        uid = update.pod.metadata.uid
+        uid = update.obj.metadata.uid
         earlier = self._waiting.get(uid)
         self._waiting[uid] = update if earlier is None else update.after(earlier)
         self._idle.clear()
@@ -163,10 +172,10 @@ class StatusUpdates:
         except SteersmanError as failure:
             self.dropped += 1
             level = logging.DEBUG if self._report_failure(failure) else logging.WARNING
-            logger.log(level, NOT_UPDATED, api.key(update.pod), failure)
+            logger.log(level, NOT_UPDATED, _noun(update.obj), api.key(update.obj), failure)
         except Exception as error:
             self.dropped += 1
-            self._internal_errors.survived("status update", f"Pod {api.key(update.pod)}", error)
+            self._internal_errors.survived("status update", f"{update.obj.KIND} {api.key(update.obj)}", error)
         finally:
             del self._in_flight[uid]
             sent.set()

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from steersman.base import InternalErrors
 from steersman.framework import PodInfo
 from steersman.scheduler.cycle.decision import Decision, Failed, Scheduled, Unschedulable
+from steersman.scheduler.cycle.group_decision import GroupCycle
 from steersman.scheduler.engine.evaluation import Evaluation
 from steersman.scheduler.engine.phase_clock import PhaseClock
 from steersman.scheduler.engine.totals_digest import DigestedTotals
@@ -39,6 +40,9 @@ class AttemptObserver:
     def decided(self, queued: QueuedPodInfo, decision: Decision) -> None:
         """Called at the end of the cycle; `bound` or `failed` follows unless the pod was dropped or
         postponed."""
+
+    def group_cycle(self, cycle: GroupCycle) -> None:
+        """Called after the cycle of a group, before `decided` for each of its members."""
 
     def carried_out(self, decision: Decision) -> None:
         """Called after the decision was carried out, or binding has started. After an internal
@@ -101,6 +105,7 @@ class Observers:
         self._begins: Sequence[Hook] = ()
         self._evaluated: Sequence[Hook] = ()
         self._decided: Sequence[Hook] = ()
+        self._group_cycle: Sequence[Hook] = ()
         self._carried_out: Sequence[Hook] = ()
         self._failed: Sequence[Hook] = ()
         self._bound: Sequence[Hook] = ()
@@ -114,6 +119,7 @@ class Observers:
         self._begins = self._hooks_for("begins")
         self._evaluated = self._hooks_for("evaluated")
         self._decided = self._hooks_for("decided")
+        self._group_cycle = self._hooks_for("group_cycle")
         self._carried_out = self._hooks_for("carried_out")
         self._failed = self._hooks_for("failed")
         self._bound = self._hooks_for("bound")
@@ -139,6 +145,9 @@ class Observers:
 
     def decided(self, queued: QueuedPodInfo, decision: Decision) -> None:
         self._notify(self._decided, queued.key, queued, decision)
+
+    def group_cycle(self, cycle: GroupCycle) -> None:
+        self._notify(self._group_cycle, str(cycle.group), cycle)
 
     def carried_out(self, decision: Decision) -> None:
         self._notify(self._carried_out, decision.pod.key, decision)

@@ -43,6 +43,7 @@ from steersman.scheduler.assembly.construction import (
     make_queue,
 )
 from steersman.scheduler.assembly.extender_cycle import ExtenderCycle
+from steersman.scheduler.assembly.group_attempts import GroupAttempts, GroupParts
 from steersman.scheduler.assembly.nominations import NominatedPods
 from steersman.scheduler.assembly.observers import AttemptObserver, Observers
 from steersman.scheduler.assembly.pending_pods import PendingInfos
@@ -58,6 +59,7 @@ from steersman.scheduler.ingest import Ingest
 from steersman.scheduler.ingest.pod_level_resources import seen_pods
 from steersman.scheduler.queue import (
     PodAlreadyQueuedError,
+    Queued,
     QueuedPodGroup,
     QueuedPodInfo,
 )
@@ -156,6 +158,7 @@ class Scheduler:
         self.cycle = make_cycle(options, self.cache, self.profiles, self._nominated, rng)
         self.binding = BindingCycle(self._binding_parts(), self._attempt_failed, spawn)
         self.extender_cycle = ExtenderCycle(self.cycle, self.cache, options.extenders)
+        self._groups = GroupAttempts(self._group_parts(), self._attempt_failed, self._release)
         #: Run by a host that set `postpones`.
         self.postponed = PostponedAttempts(
             clock, self._needs_node, self.queue.done, self._attempt_failed, lambda: self.queue.on_ready()
@@ -180,15 +183,26 @@ class Scheduler:
         `placed` is the uid of the next pod and the feasible node to choose instead of the best one;
         "" leaves it pending.
         """
+        decisions = self._schedule_next(placed)
+        return decisions[-1] if decisions else None
+
+    def _schedule_next(self, placed: tuple[str, str] | None = None) -> Sequence[Decision]:
+        """Schedule the next pod like `schedule_one`, or the next group; return the decisions on its
+        members."""
         if self._has_extenders:
             raise RuntimeError("extenders have to be waited for: schedule_one_async() does that")
         if placed is None and not self._observers.all and not self.postponed.ready and self._writer.binds_at_once:
             queued = self.queue.pop_active()
             if queued is not None:
-                return self._schedule_popped(queued)
+                return (self._schedule_popped(queued),)
         self._observers.begins()
-        queued = self._next_pod() if self.postponed.ready else self._pop()
-        return None if queued is None else self._schedule(queued, None, placed)
+        entity = self._next_entity() if self.postponed.ready else self.queue.pop_nowait()
+        while isinstance(entity, QueuedPodGroup):
+            decisions = self._groups.schedule(entity)
+            if decisions:
+                return decisions
+            entity = self.queue.pop_nowait()
+        return () if entity is None else (self._schedule(entity, None, placed),)
 
     def _schedule_popped(self, queued: QueuedPodInfo) -> Decision:
         """Schedule a pod from `pop_active` without observers: a pod that its signature decides is
@@ -263,8 +277,7 @@ class Scheduler:
         digests: list[DigestedTotals | None] | None = [] if self._observers.all else None
         placed = self.cycle.schedule_replicas(replicas, digests) if replicas else ()
         if not placed:
-            decision = self.schedule_one()
-            return () if decision is None else (decision,)
+            return self._schedule_next()
         profile = self.profiles[placed[0].profile]
         queue = self.queue
         # Bindings may change the queue, so all pods are removed from it first.
@@ -302,7 +315,12 @@ class Scheduler:
         """Schedule the next pod like `schedule_one`, with extenders. The next pod waits for this
         one."""
         self._observers.begins()
-        queued = self._next_pod()
+        queued = self._next_entity()
+        while isinstance(queued, QueuedPodGroup):
+            decisions = self._groups.schedule(queued)
+            if decisions:
+                return decisions[-1]
+            queued = self.queue.pop_nowait()
         if queued is None:
             return None
         try:
@@ -329,20 +347,14 @@ class Scheduler:
             self._attempt_failed(queued, Failed(pod, pod.scheduler_name, error(CANCELLED), is_reported=False))
             raise
 
-    def _next_pod(self) -> QueuedPodInfo | None:
-        """Return a pod whose postponed attempt can continue, or the next of the queue."""
+    def _next_entity(self) -> Queued | None:
+        """Return a pod whose postponed attempt can continue, or the next entity of the queue."""
         queued = self.postponed.take_ready()
         if queued is None:
-            return self._pop()
+            return self.queue.pop_nowait()
         current = self.pods.get(queued.key)
         if current is not None:
             queued.replace_pod(current)
-        return queued
-
-    def _pop(self) -> QueuedPodInfo | None:
-        queued = self.queue.pop_nowait()
-        if isinstance(queued, QueuedPodGroup):
-            raise RuntimeError(f"{queued} cannot be scheduled as a pod")
         return queued
 
     def _needs_node(self, queued: QueuedPodInfo) -> bool:
@@ -473,6 +485,18 @@ class Scheduler:
             extenders=self.options.extenders,
             bindings_at_once=self.options.bindings_at_once,
             internal_errors=self.options.internal_errors,
+        )
+
+    def _group_parts(self) -> GroupParts:
+        return GroupParts(
+            cycle=self.cycle,
+            cache=self.cache,
+            queue=self.queue,
+            binding=self.binding,
+            writer=self._writer,
+            observers=self._observers,
+            infos=self._infos,
+            options=self.options,
         )
 
     def _handle(self, profile: str) -> ProfileHandle:

@@ -14,6 +14,14 @@ from steersman.scheduler.cycle.diagnosis import (
     diagnose as diagnose,
     reason_histogram as reason_histogram,
 )
+from steersman.scheduler.cycle.group_decision import (
+    GroupAttempt as GroupAttempt,
+    GroupCycle as GroupCycle,
+    GroupOutcome as GroupOutcome,
+    GroupPreemption as GroupPreemption,
+    PlacementChoice as PlacementChoice,
+    PlacementPluginScores as PlacementPluginScores,
+)
 from steersman.scheduler.cycle.post_filter import PostFilterOutcome as PostFilterOutcome
 from steersman.scheduler.cycle.schedule_one import SchedulingCycle as SchedulingCycle
 

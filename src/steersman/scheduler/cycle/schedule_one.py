@@ -22,7 +22,7 @@ from steersman.scheduler.cycle.post_filter import PostFilterOutcome
 from steersman.scheduler.cycle.replicas import Digests, place_replicas
 from steersman.scheduler.cycle.what_if import ProfileWhatIf
 from steersman.scheduler.engine.columnar import ColumnarEngine, one_of
-from steersman.scheduler.engine.evaluation import Choice, Evaluation, NodeStatuses
+from steersman.scheduler.engine.evaluation import Choice, Evaluation, NodeStatuses, PlacementTrial
 from steersman.scheduler.engine.evaluation_plan import make_plan
 from steersman.scheduler.engine.phase_clock import PhaseClock
 from steersman.scheduler.engine.sampling import NodeSearch, Sampling, share_search
@@ -156,17 +156,19 @@ class SchedulingCycle:
         self._cache.assume(pod, choice.node)
         return Scheduled(pod, name, choice, feasible, CycleState())
 
-    def schedule_replicas(self, pods: Sequence[PodInfo], digests: Digests | None = None) -> list[Scheduled]:
+    def schedule_replicas(
+        self, pods: Sequence[PodInfo], digests: Digests | None = None, *, without_permit: bool = False
+    ) -> list[Scheduled]:
         """Schedule pods of one template one after the other, with the same decisions as
         `schedule_one` but without repeating common work.
 
         Stops before the first pod whose signature is not complete. For `digests` see
-        `place_replicas`.
+        `place_replicas`. `without_permit` says that the caller runs the Permit plugins.
         """
         profile = self.profiles.get(pods[0].scheduler_name)
         if (
             profile is None
-            or profile.permit
+            or (profile.permit and not without_permit)
             or (pods[0].shape.is_large and self._over_budget(pods[0]))
             or profile.reserve.for_pod(pods[0])
             or self._scalar
@@ -220,18 +222,38 @@ class SchedulingCycle:
         """Return whether all nodes are evaluated instead of a sample."""
         return self._engines[profile.name].sampling.evaluates_all_nodes
 
-    def evaluate(self, profile: Profile, pod: PodInfo) -> Evaluation:
-        """Evaluate the pod against all nodes. Raises CycleAborted for an internal error of a plugin
-        or an exceeded budget."""
+    def find_node(
+        self, profile: Profile, pod: PodInfo, trial: PlacementTrial, observer: Observer | None = None
+    ) -> Scheduled | Unschedulable | Failed:
+        """Return the node for the member of a group, or why there is none. Nothing is assumed, and
+        PostFilter does not run. Raises CyclePostponed."""
+        all_nodes = self._table.node_count if trial.node_names is None else len(trial.node_names)
+        if not all_nodes:
+            return self._no_nodes(pod, profile)
+        try:
+            evaluation = self.evaluate(profile, pod, trial)
+            if observer is not None:
+                observer(pod, evaluation)
+            if evaluation.feasible_count == 0:
+                diagnosis = diagnose(evaluation, all_nodes)
+                return Unschedulable(pod, profile.name, diagnosis, diagnosis.message(), None)
+            choice = evaluation.choose(self.rng)
+        except CycleAborted as abort:
+            return Failed(pod, profile.name, abort.status)
+        return Scheduled(pod, profile.name, choice, evaluation.feasible_count, evaluation.state)
+
+    def evaluate(self, profile: Profile, pod: PodInfo, trial: PlacementTrial | None = None) -> Evaluation:
+        """Evaluate the pod against all nodes, or those of the placement that is tried for its group.
+        Raises CycleAborted for an internal error of a plugin or an exceeded budget."""
         refused = self._over_budget(pod)
         if refused is not None:
             raise CycleAborted(refused)
         if self._scalar:
-            return self._evaluate_with_scalar_engine(profile, pod)
+            return self._evaluate_with_scalar_engine(profile, pod, trial)
         engine = self._engines[profile.name]
         if not engine.sampling.is_off:
             self._search.begin_cycle()
-        return engine.evaluate(pod, self._nominations())
+        return engine.evaluate(pod, self._nominations(), trial)
 
     def _over_budget(self, pod: PodInfo) -> Status | None:
         return over_budget(pod, self._table.node_count, len(self._table.counts.classes))
@@ -250,10 +272,12 @@ class SchedulingCycle:
             else self._evaluate_with_scalar_engine(profile, pod)
         )
 
-    def _evaluate_with_scalar_engine(self, profile: Profile, pod: PodInfo) -> Evaluation:
+    def _evaluate_with_scalar_engine(
+        self, profile: Profile, pod: PodInfo, trial: PlacementTrial | None = None
+    ) -> Evaluation:
         """Evaluate the pod against every node with the scalar engine."""
         nodes = {self._table.names[row]: self._table.info(row) for row in self._table.live_rows()}
-        return ScalarEvaluation(profile, pod, nodes, self._nominations().by_node)
+        return ScalarEvaluation(profile, pod, nodes, self._nominations().by_node, trial)
 
     def repeat_evaluation(self, profile: Profile, pod: PodInfo, refused_nomination: str = "") -> Evaluation:
         """Repeat the latest evaluation of the pod; the node search counts once.
@@ -278,30 +302,41 @@ class SchedulingCycle:
     def commit(self, profile: Profile, pod: PodInfo, choice: Choice, feasible: int, state: CycleState) -> Decision:
         """Assume the pod on the chosen node, then run Reserve and Permit. An exception leaves
         nothing assumed or reserved."""
-        self._cache.assume(pod, choice.node)
         scheduled = Scheduled(pod, profile.name, choice, feasible, state)
-        return (
-            self._reserve_and_permit(scheduled, profile)
-            if profile.permit or profile.reserve.for_pod(pod)
-            else scheduled
-        )
+        if not profile.permit and not profile.reserve.for_pod(pod):
+            self._cache.assume(pod, choice.node)
+            return scheduled
+        reserved = self.assume_and_reserve(profile, scheduled)
+        return self.permit(profile, reserved) if isinstance(reserved, Scheduled) else reserved
 
-    def _reserve_and_permit(self, scheduled: Scheduled, profile: Profile) -> Decision:
+    def assume_and_reserve(self, profile: Profile, scheduled: Scheduled) -> Scheduled | Unschedulable | Failed:
+        """Assume the pod on its node and run the Reserve plugins. After a rejection or an exception
+        nothing is assumed or reserved."""
         pod, node, state = scheduled.pod, scheduled.node, scheduled.state
-        waits: dict[str, float] = {}
+        self._cache.assume(pod, node)
         try:
             status = commit.reserve(profile, state, pod, node)
-            if status is None:
-                status, waits = commit.permit(profile, state, pod, node)
+        except Exception:
+            commit.unreserve_and_forget(self._cache, profile, state, pod, node)
+            raise
+        return scheduled if status is None else self._refused(profile, scheduled, status)
+
+    def permit(self, profile: Profile, reserved: Scheduled) -> Scheduled | Unschedulable | Failed:
+        """Run the Permit plugins for an assumed and reserved pod. After a rejection or an exception
+        nothing is assumed or reserved."""
+        pod, node, state = reserved.pod, reserved.node, reserved.state
+        try:
+            status, waits = commit.permit(profile, state, pod, node)
         except Exception:
             commit.unreserve_and_forget(self._cache, profile, state, pod, node)
             raise
         if status is not None:
-            commit.unreserve_and_forget(self._cache, profile, state, pod, node)
-            return self._refused(profile, pod, node, status)
-        return msgspec.structs.replace(scheduled, waits=waits) if waits else scheduled
+            return self._refused(profile, reserved, status)
+        return msgspec.structs.replace(reserved, waits=waits) if waits else reserved
 
-    def _refused(self, profile: Profile, pod: PodInfo, node: str, status: Status) -> Decision:
+    def _refused(self, profile: Profile, reserved: Scheduled, status: Status) -> Unschedulable | Failed:
+        pod, node = reserved.pod, reserved.node
+        commit.unreserve_and_forget(self._cache, profile, reserved.state, pod, node)
         if not status.is_rejected:
             return Failed(pod, profile.name, status)
         diagnosis = commit.rejection(pod, node, status)

@@ -25,9 +25,11 @@ from steersman.scheduler.engine.evaluation import (
     Evaluation,
     FeasibleTotals,
     NodeStatuses,
+    PlacementTrial,
     PreFilterOutcome,
     RankedTotals,
     ScoreTable,
+    new_state,
     not_restricted_to,
 )
 from steersman.scheduler.engine.evaluation_plan import FilterStep, Plan
@@ -89,8 +91,10 @@ class ColumnarEngine:
         self.latest: ColumnarEvaluation | None = None
         self._names: Memo[tuple[str, ...]] = Memo()
 
-    def evaluate(self, pod: PodInfo, nominations: Nominations) -> ColumnarEvaluation:
-        self.latest = ColumnarEvaluation(self, pod, nominations)
+    def evaluate(
+        self, pod: PodInfo, nominations: Nominations, trial: PlacementTrial | None = None
+    ) -> ColumnarEvaluation:
+        self.latest = ColumnarEvaluation(self, pod, nominations, trial)
         return self.latest
 
     def names(self) -> tuple[str, ...]:
@@ -123,22 +127,28 @@ class ColumnarEvaluation(Evaluation):
     _local: LocalFilters | None = None
     _has_built_local = False
 
-    def __init__(self, engine: ColumnarEngine, pod: PodInfo, nominations: Nominations) -> None:
+    def __init__(
+        self, engine: ColumnarEngine, pod: PodInfo, nominations: Nominations, trial: PlacementTrial | None = None
+    ) -> None:
         self._engine = engine
         self._table = engine.table
         self.pod = pod
         clock, signatures = engine.clock, engine.signatures
         self._entry = entry = signatures.get(pod) if clock is None else clock.find_signature(signatures, pod)
         self._nominations = nominations
-        self.state = CycleState()
+        self._trial = trial
+        #: Rows outside of the placement of the pod's group.
+        self._excluded = None if trial is None else trial.outside
+        self.state = new_state(trial)
         by_kernels = not nominations.by_node and not pod.nominated_node and engine.sampling.is_off
-        if by_kernels and entry.is_complete:
+        if self._excluded is None and by_kernels and entry.is_complete:
             self._best_rows, self.feasible_count = entry.signature.best_of_all()
-        elif by_kernels and entry.is_pinned:
+        elif self._excluded is None and by_kernels and entry.is_pinned:
             self._best_rows = self._pinned_rows()
             self.feasible_count = len(self._best_rows)
         else:
-            self._passing = entry.signature.feasible() if by_kernels and entry.is_plain else self._filter()
+            is_plain = by_kernels and entry.is_plain
+            self._passing = entry.signature.feasible(self._excluded) if is_plain else self._filter()
             self.feasible_count = self._passing.count
         if clock is not None and clock.is_sampled:
             self.pre_filter  # noqa: B018 what is not needed for this pod is timed as well
@@ -155,7 +165,7 @@ class ColumnarEvaluation(Evaluation):
             self._passing = (
                 signature.feasible_at(self._table.row_of(self.pod.pinned_to))
                 if self._entry.is_pinned
-                else signature.feasible()
+                else signature.feasible(self._excluded)
             )
         return self._passing
 
@@ -177,6 +187,8 @@ class ColumnarEvaluation(Evaluation):
             return Feasible(np.full(self._table.capacity, -1), 0)
         signature = self._entry.signature
         nominated = self._table.row_of(self.pod.nominated_node)
+        if nominated is not None and self._excluded is not None and self._excluded[nominated]:
+            nominated = None
         if nominated is not None and self._passes(nominated, signature.feasible()):
             self.nominated_path = True
             only = np.ones(self._table.capacity, np.bool_)
@@ -188,19 +200,20 @@ class ColumnarEvaluation(Evaluation):
         self._raise_internal_errors()
         feasible = self._without_nominated_rows(feasible)
         feasible = self._without_live_rejections(feasible)
-        return self._engine.sampling.sample(feasible, self._table, signature, outside, nominated)
+        all_nodes = None if self._trial is None or self._trial.node_names is None else len(self._trial.node_names)
+        return self._engine.sampling.sample(feasible, self._table, signature, outside, nominated, all_nodes)
 
     def _outside(self) -> BoolColumn | None:
-        """Return the rows excluded by PreFilter."""
+        """Return the rows excluded by PreFilter or the placement."""
         names = self.pre_filter.node_names
         if names is None:
-            return None
+            return self._excluded
         outside = np.ones(self._table.capacity, np.bool_)
         for name in names:
             row = self._table.row_of(name)
             if row is not None:
                 outside[row] = False
-        return outside
+        return outside if self._excluded is None else outside | self._excluded
 
     def _raise_internal_errors(self) -> None:
         """Raise CycleAborted if a plugin with a promise has an internal error on a node that no
@@ -215,7 +228,9 @@ class ColumnarEvaluation(Evaluation):
         return row == self._refused_nomination or self._is_inside(row)
 
     def _is_inside(self, row: int) -> bool:
-        """Return whether PreFilter admits the node."""
+        """Return whether PreFilter and the placement admit the node."""
+        if self._excluded is not None and self._excluded[row]:
+            return False
         names = self.pre_filter.node_names
         return names is None or self._table.names[row] in names
 
@@ -307,7 +322,7 @@ class ColumnarEvaluation(Evaluation):
     def scalar_state(self) -> CycleState:
         """Return the state written by PreFilter in the scalar engine; kernels write none."""
         if self._scalar_state is None:
-            self._scalar_state = CycleState()
+            self._scalar_state = new_state(self._trial)
             scalar.pre_filter(self._profile, self._scalar_state, self.pod, self._nodes())
         return self._scalar_state
 

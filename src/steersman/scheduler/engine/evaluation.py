@@ -20,11 +20,36 @@ from numpy.typing import NDArray
 
 from steersman.api import go_list
 from steersman.base import Rng
-from steersman.framework import AnyIntColumn, Code, CycleState, DeferredState, PreFilterResult, Status, unresolvable
+from steersman.framework import (
+    AnyIntColumn,
+    BoolColumn,
+    Code,
+    CycleState,
+    DeferredState,
+    PreFilterResult,
+    Status,
+    unresolvable,
+)
 from steersman.scheduler.engine.totals_digest import DigestedTotals
 from steersman.scheduler.runtime.faults import CycleAborted, as_fault
 
 NOTHING: frozenset[str] = frozenset()
+
+
+class PlacementTrial(msgspec.Struct, frozen=True, eq=False):
+    """A placement in which the members of a group are tried."""
+
+    group_cycle: CycleState
+    state: CycleState
+    #: Names of the candidate nodes; None for all nodes.
+    node_names: frozenset[str] | None = None
+    #: bool[capacity]: all rows that are not candidates; None if all are.
+    outside: BoolColumn | None = None
+
+
+def new_state(trial: PlacementTrial | None) -> CycleState:
+    """Return the empty state of a pod's cycle."""
+    return CycleState() if trial is None else CycleState(group_cycle=trial.group_cycle, placement=trial.state)
 
 
 class PreFilterOutcome(msgspec.Struct, frozen=True):

@@ -58,6 +58,8 @@ class NodeSearch:
         #: Start index of the next search, and of the latest one.
         self.index = 0
         self._began = 0
+        #: Number of nodes of the latest search: those of the placement, or of the cluster.
+        self._all_nodes = 1
         #: Nodes in the order used by the latest cycle.
         self.names: dict[str, None] = {}
         #: Membership of the tree for which the names were last compared.
@@ -97,10 +99,11 @@ class NodeSearch:
         self.names = dict.fromkeys(self._table.tree.in_turn() if saved.names is None else saved.names)
         self._compared = self._table.tree.membership if saved.is_up_to_date else -1
 
-    def end(self, rows: NDArray[np.intp]) -> None:
-        """Record that a search visited these rows."""
+    def end(self, rows: NDArray[np.intp], all_nodes: int) -> None:
+        """Record that a search among `all_nodes` visited these rows."""
         self._visited = np.zeros(self._table.capacity, np.bool_)
         self._visited[rows] = True
+        self._all_nodes = all_nodes
         self._move(len(rows))
 
     def count_nominated(self, row: int) -> None:
@@ -130,7 +133,7 @@ class NodeSearch:
         self.index = self._began
 
     def _move(self, nodes: int) -> None:
-        self.index = (self.index + nodes) % self._table.node_count
+        self.index = (self.index + nodes) % self._all_nodes
 
 
 class Sampling:
@@ -161,11 +164,13 @@ class Sampling:
         signature: Signature,
         outside: BoolColumn | None = None,
         refused: int | None = None,
+        all_nodes: int | None = None,
     ) -> Feasible:
         """Return the feasible rows that a search would have found before it stopped.
 
         Rows `outside` of the restriction of PreFilter are not searched and do not count for the
-        percentage. The row of a nominated node that was `refused` counts as visited.
+        percentage. The row of a nominated node that was `refused` counts as visited. `all_nodes` is
+        the size of the placement; by default that of the cluster.
         """
         if self.is_off or not table.node_count:
             return feasible
@@ -174,7 +179,7 @@ class Sampling:
             order = order[~outside[order]]
         order = np.roll(order, -self.search.index)
         visited = self._visited(feasible.mask[order])
-        self.search.end(order[:visited])
+        self.search.end(order[:visited], all_nodes or table.node_count)
         if refused is not None:
             self.search.count_nominated(refused)
         if visited == len(order):

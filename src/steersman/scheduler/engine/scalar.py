@@ -25,10 +25,12 @@ from steersman.scheduler.engine.evaluation import (
     Choice,
     Evaluation,
     NodeStatuses,
+    PlacementTrial,
     PluginScores,
     PreFilterOutcome,
     ScoreTable,
     merge,
+    new_state,
     not_restricted_to,
 )
 from steersman.scheduler.runtime.faults import CycleAborted, as_fault
@@ -169,10 +171,11 @@ class ScalarEvaluation(Evaluation):
         pod: PodInfo,
         nodes: Mapping[str, NodeInfo],
         nominations: Nominations,
+        trial: PlacementTrial | None = None,
     ) -> None:
         self._profile = profile
         self._pod = pod
-        self.state = CycleState()
+        self.state = new_state(trial)
         self._table: ScoreTable | None = None
         self._statuses = NodeStatuses()
         self._feasible: list[NodeInfo] = []
@@ -180,7 +183,9 @@ class ScalarEvaluation(Evaluation):
         if self._outcome.status is not None:
             self._statuses = NodeStatuses(absent=self._outcome.status)
         else:
-            self._filter(nodes, nominations)
+            inside = None if trial is None else trial.node_names
+            candidates = nodes if inside is None else {name: nodes[name] for name in nodes if name in inside}
+            self._filter(candidates, nominations)
         self.feasible_count = len(self._feasible)
 
     def _filter(self, nodes: Mapping[str, NodeInfo], nominations: Nominations) -> None:

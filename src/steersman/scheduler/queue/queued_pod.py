@@ -59,7 +59,9 @@ TRANSITIONS: Final[dict[Place, frozenset[Place]]] = {
     Place.ACTIVE: frozenset({Place.IN_FLIGHT, Place.OUTSIDE}),
     Place.BACKOFF: frozenset({Place.ACTIVE, Place.IN_FLIGHT, Place.UNSCHEDULABLE, Place.OUTSIDE}),
     Place.ERROR_BACKOFF: frozenset({Place.ACTIVE, Place.UNSCHEDULABLE, Place.OUTSIDE}),
-    Place.UNSCHEDULABLE: frozenset({Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE, Place.OUTSIDE}),
+    Place.UNSCHEDULABLE: frozenset(
+        {Place.ACTIVE, Place.BACKOFF, Place.ERROR_BACKOFF, Place.UNSCHEDULABLE, Place.OUTSIDE}
+    ),
     Place.IN_FLIGHT: frozenset({Place.ACTIVE, Place.BACKOFF, Place.ERROR_BACKOFF, Place.UNSCHEDULABLE, Place.OUTSIDE}),
     Place.IN_GROUP: frozenset({Place.IN_FLIGHT, Place.INCOMPLETE_GROUP, Place.OUTSIDE}),
     Place.PENDING_GROUP: frozenset({Place.IN_GROUP, Place.INCOMPLETE_GROUP, Place.OUTSIDE}),
@@ -67,7 +69,8 @@ TRANSITIONS: Final[dict[Place, frozenset[Place]]] = {
 }
 """Legal transitions. UNSCHEDULABLE → UNSCHEDULABLE records a change of the gate or the rejectors.
 BACKOFF → UNSCHEDULABLE occurs only if PreEnqueue plugins run after the backoff (gate
-SchedulerPopFromBackoffQ off)."""
+SchedulerPopFromBackoffQ off), and UNSCHEDULABLE → ERROR_BACKOFF only for groups, whose rejectors are
+those of their members."""
 
 NO_PLUGINS: Final[frozenset[str]] = frozenset()
 

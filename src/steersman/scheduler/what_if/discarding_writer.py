@@ -61,6 +61,9 @@ class DiscardingWriter:
     def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
         """Discard the event."""
 
+    def report_group_condition(self, group: api.PodGroup, condition: api.Condition) -> None:
+        """Discard the condition."""
+
 
 def discard_task(work: Coroutine[Any, Any, None]) -> None:
     """Close a background coroutine, so that evictions and bindings never begin."""

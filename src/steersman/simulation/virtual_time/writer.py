@@ -16,10 +16,12 @@ from steersman import api
 from steersman.api import timestamps
 from steersman.base import Clock, LayeredDict
 from steersman.base.graph_copy import copied_attributes, shallow, shared_by_copies
-from steersman.cluster.store import Conflict, NotFound, Pods, StatusError, Store
+from steersman.cluster.store import Conflict, NotFound, Pods, StatusError, Store, with_condition
 from steersman.framework import Failure, PodInfo, Status, error
 from steersman.scheduler.host import EventReports
 from steersman.simulation.virtual_time.events import EventLog
+
+_replace = msgspec.structs.replace
 
 
 @shared_by_copies
@@ -104,6 +106,17 @@ class StoreWriter(EventReports):
         self.report_failed_attempt(failure)
         nomination = failure.nomination
         self._patch(failure.pod, failure.condition, None if nomination is None else nomination.node)
+
+    def report_group_condition(self, group: api.PodGroup, condition: api.Condition) -> None:
+        version = self._store.version
+        try:
+            stored = self._store.get(api.PodGroup, api.key(group))
+        except NotFound:
+            return
+        if stored.metadata.uid == group.metadata.uid:
+            conditions = with_condition(stored.status.conditions, condition, self._store.timestamp())
+            self._store.update_status(_replace(stored, status=_replace(stored.status, conditions=conditions)))
+            self.status_patches += self._store.version - version
 
     def _patch(self, pod: api.Pod, condition: api.Condition | None, nominated_node_name: str | None) -> bool:
         """Patch the status; return False if the pod is gone or was replaced by another one of its name."""

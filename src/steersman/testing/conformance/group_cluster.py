@@ -159,7 +159,7 @@ class GroupWriter(DiscardingWriter):
         is_outdated = stored.metadata.resource_version != claim.metadata.resource_version
         return self._objects.put(change(stored) if is_outdated else changed)
 
-    def report_group_condition(self, group: api.PodGroup | api.CompositePodGroup, condition: api.Condition) -> None:
+    def report_group_condition(self, group: api.PodGroup, condition: api.Condition) -> None:
         """Set the condition of a group."""
         stored = self._objects.get(type(group), api.key(group))
         if stored is not None:

@@ -1,108 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scheduling cycles of pod groups as the corpus describes them: what a cycle has tried and chosen.
 
-A scheduler reports each cycle of a group as a `GroupCycle`; `cycle_document` turns it into JSON. The results of the
-members come from the writes of the scheduler: bindings and PodScheduled conditions.
+`cycle_document` turns a `GroupCycle`, which observers of the scheduler receive, into JSON. The results of the members
+come from the writes of the scheduler: bindings and PodScheduled conditions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
-import msgspec
-
-from steersman.framework import GroupKey, GroupKind, Placement, Status
+from steersman.framework import GroupKey, GroupKind, Status
+from steersman.scheduler.cycle import GroupAttempt, GroupCycle, GroupPreemption, PlacementChoice
+from steersman.scheduler.preemption import GroupPreemptionReport
 
 Document = dict[str, Any]
-
-
-class GroupOutcome(StrEnum):
-    """Result of a group's cycle."""
-
-    SCHEDULED = "scheduled"
-    WAITING_ON_PREEMPTION = "waitingOnPreemption"
-    UNSCHEDULABLE = "unschedulable"
-    ERROR = "error"
-
-
-class GroupAttempt(msgspec.Struct, frozen=True):
-    """A simulation of one group in one placement."""
-
-    group: GroupKey
-    #: None without topology-aware scheduling.
-    placement: Placement | None
-    #: Names of the members in the order in which they were tried, with the node that was found.
-    members: Sequence[tuple[str, str | None]]
-    #: Last result of the PlacementFeasible plugins; None is success.
-    status: Status | None
-
-
-class PlacementPluginScores(msgspec.Struct, frozen=True):
-    """Scores of one PlacementScore plugin by name of placement."""
-
-    name: str
-    weight: int
-    raw: Mapping[str, int]
-    normalised: Mapping[str, int]
-
-
-class PlacementChoice(msgspec.Struct, frozen=True):
-    """A choice among at least two placements in which a group can be scheduled."""
-
-    group: GroupKey
-    placement: str
-    plugins: Sequence[PlacementPluginScores]
-    total: Mapping[str, int]
-
-
-class GroupPreemption(msgspec.Struct, frozen=True):
-    """Result of the PodGroupPostFilter plugins."""
-
-    status: Status
-    #: Simulations without the potential victims.
-    attempts: Sequence[GroupAttempt] = ()
-    #: Names of the victims; empty without a successful preemption.
-    victims: Sequence[str] = ()
-    pdb_violations: int = 0
-    groups_disrupted: int = 0
-    #: Node by name of the nominated pod.
-    nominated: Mapping[str, str] = {}
-
-
-class GroupCycle(msgspec.Struct, frozen=True):
-    """One scheduling cycle of a group or of a hierarchy of groups."""
-
-    #: The root of the hierarchy.
-    group: GroupKey
-    outcome: GroupOutcome
-    #: Leaf groups of a hierarchy, in the order of the tree.
-    leaves: Sequence[GroupKey]
-    #: Names of the members of this cycle: by leaf, in queue order.
-    pods: Sequence[str]
-    attempts: Sequence[GroupAttempt] = ()
-    #: Groups without placements, with the reason.
-    placement_statuses: Sequence[tuple[GroupKey, Status]] = ()
-    #: The placement chosen for the root; None if there was none.
-    placement: str | None = None
-    choices: Sequence[PlacementChoice] = ()
-    preemption: GroupPreemption | None = None
-
-
-class GroupCycleObserver(Protocol):
-    """Receives the cycles of groups from a scheduler."""
-
-    def group_cycle(self, cycle: GroupCycle) -> None: ...
-
-
-class GroupObserverHost(Protocol):
-    """A scheduler that schedules groups: reports their cycles, and where a pod waits."""
-
-    def observe_groups(self, observer: GroupCycleObserver) -> None: ...
-
-    def place_of(self, pod: str) -> str:
-        """Return the part of the queue in which the pod with this name waits, as named in the corpus."""
 
 
 def cycle_document(cycle: GroupCycle, pods: Sequence[Document], conditions: Mapping[str, Document | None]) -> Document:
@@ -184,11 +96,12 @@ def _preemption_document(preemption: GroupPreemption, is_tree: bool) -> Document
     document: Document = {"status": status_document(preemption.status)}
     if preemption.attempts:
         document["attempts"] = [_attempt_document(attempt, is_tree) for attempt in preemption.attempts]
-    if preemption.nominated:
+    report = None if preemption.result is None else preemption.result.report
+    if isinstance(report, GroupPreemptionReport):
         document.update(
-            victims=sorted(preemption.victims),
-            pdbViolations=preemption.pdb_violations,
-            groupsDisrupted=preemption.groups_disrupted,
-            nominated=dict(preemption.nominated),
+            victims=sorted(pod.key for pod in report.victims),
+            pdbViolations=report.pdb_violations,
+            groupsDisrupted=report.groups_disrupted,
+            nominated=dict(report.nominated),
         )
     return document

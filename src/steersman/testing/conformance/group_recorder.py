@@ -12,13 +12,13 @@ from typing import Any
 from steersman import api
 from steersman.framework import CycleState, PodInfo
 from steersman.scheduler.assembly import AttemptObserver
-from steersman.scheduler.cycle import Decision, Failed, Scheduled, Unschedulable
+from steersman.scheduler.cycle import Decision, Failed, GroupCycle, Scheduled, Unschedulable
 from steersman.scheduler.engine import Evaluation
 from steersman.scheduler.plugins import CLAIMS_STATE_KEY, VOLUMES_STATE_KEY, CycleClaims, CycleVolumes, PodVolumes
 from steersman.scheduler.queue import QueuedPodInfo
 from steersman.testing.conformance.devices import listed_devices
 from steersman.testing.conformance.group_cluster import GroupWriter, StoredObjects
-from steersman.testing.conformance.group_cycles import Document, GroupCycle, cycle_document
+from steersman.testing.conformance.group_cycles import Document, cycle_document
 from steersman.testing.conformance.scenarios import decision_document, evaluation_document
 
 _SCORE_COLUMNS = ("raw", "norm")

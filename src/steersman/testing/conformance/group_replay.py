@@ -20,6 +20,7 @@ from steersman.api import codec
 from steersman.base import FirstByName, ManualClock
 from steersman.scheduler.assembly import SchedulerOptions
 from steersman.scheduler.plugins import VolumeBinding
+from steersman.scheduler.preemption import default_preemptions
 from steersman.scheduler.queue import Place
 from steersman.scheduler.runtime import ApplicableCalls
 from steersman.scheduler.what_if import WhatIfScheduler, isolated_scheduler
@@ -46,6 +47,8 @@ _PLACES: Final[Mapping[Place, str]] = {
     Place.BACKOFF: "backoff",
     Place.ERROR_BACKOFF: "backoff",
     Place.UNSCHEDULABLE: "unschedulable",
+    Place.PENDING_GROUP: "pendingGroup",
+    Place.INCOMPLETE_GROUP: "incompleteGroup",
 }
 
 
@@ -93,6 +96,9 @@ class GroupReplay:
             scheduler.profiles[name] = _replace(profile, pre_bind=calls)
         setting = WhatIfScheduler(scheduler)
         setting.search_all_candidates(detailed=True)
+        for preemption in default_preemptions(scheduler.profiles.values()):
+            # Evictions are complete before the preemptor is put back.
+            preemption.is_asynchronous = False
         return setting
 
     # -- procedure -------------------------------------------------------------------------------
@@ -238,7 +244,7 @@ class GroupReplay:
 
     def _place(self, pod: api.Pod) -> str:
         queued = self._scheduler.queue.get(api.key(pod))
-        return "none" if queued is None else _PLACES[queued.place]
+        return "none" if queued is None else _PLACES[queued.sub_queue]
 
 
 _KINDS: Final[Mapping[str, type[api.Object]]] = {kind.KIND: kind for kind in GROUP_KINDS}
