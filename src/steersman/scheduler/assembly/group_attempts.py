@@ -22,7 +22,7 @@ from steersman.scheduler.assembly.pending_pods import PendingInfos
 from steersman.scheduler.binding import BindingCycle
 from steersman.scheduler.cycle.assumed_members import AssumedMembers
 from steersman.scheduler.cycle.decision import Decision, Failed, Scheduled, Unschedulable
-from steersman.scheduler.cycle.group_decision import GroupResult, MemberResult, refused_with_group, rejected
+from steersman.scheduler.cycle.group_decision import GroupCycle, GroupResult, MemberResult, refused_with_group, rejected
 from steersman.scheduler.cycle.schedule_group import GroupScheduling, Results
 from steersman.scheduler.cycle.schedule_one import SchedulingCycle
 from steersman.scheduler.queue import QueuedMember, QueuedPodGroup, SchedulingQueue
@@ -171,12 +171,14 @@ class GroupAttempts:
 
     def _reject_all(self, attempt: _Attempt, status: Status) -> Sequence[Decision]:
         """Fail all members and the group before its cycle."""
+        leaves = list(attempt.root.leaves())
+        self._parts.observers.group_cycle(GroupCycle.without_attempt(attempt.root, status))
         decisions: list[Decision] = []
         for member, pod in attempt.pods():
             decision = Failed(pod, member.profile, status)
             decisions.append(decision)
             self._fail(member, decision)
-        for leaf in attempt.root.leaves():
+        for leaf in leaves:
             self._set_condition(leaf, "False", SCHEDULER_ERROR, status.message)
         self._parts.queue.requeue_group(attempt.queued, status)
         return decisions

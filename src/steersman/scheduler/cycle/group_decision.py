@@ -177,3 +177,10 @@ class GroupCycle(msgspec.Struct, frozen=True):
     placement: str | None = None
     choices: Sequence[PlacementChoice] = ()
     preemption: GroupPreemption | None = None
+
+    @classmethod
+    def without_attempt(cls, root: PodGroupInfo, status: Status) -> GroupCycle:
+        """Return the cycle of a group that is invalid."""
+        leaves = list(root.leaves())
+        pods = [pod.key for leaf in leaves for pod in leaf.unscheduled_pods]
+        return cls(root.key, GroupOutcome.ERROR, status, [leaf.key for leaf in leaves], pods)

@@ -93,6 +93,12 @@ class Nominator:
         """Remove the pod's nomination, if it has one."""
         self.forget(pod.metadata.uid)
 
+    def refresh(self, uid: str) -> None:
+        """Note that the pod has left or entered the queue, which changes what is known of it."""
+        node_name = self._node_of.get(uid)
+        if node_name is not None:
+            self.changed_nodes.add(node_name)
+
     def clear(self) -> None:
         """Remove all nominations."""
         for uid in list(self._node_of):

@@ -424,7 +424,12 @@ class SchedulingQueue(QueueViews):
             self.on_ready()
 
     def _begin_group(self, group: QueuedPodGroup) -> bool:
-        return self._groups is not None and self._groups.begin(group, _POP)
+        if self._groups is None or not self._groups.begin(group, _POP):
+            return False
+        if len(self.nominator):
+            for member in group.pods():
+                self.nominator.refresh(member.uid)
+        return True
 
     def _end_cycle(self) -> None:
         """Note that no group is being scheduled any more."""

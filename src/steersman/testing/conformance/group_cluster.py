@@ -3,7 +3,7 @@
 
     writes of the scheduler ─► GroupWriter ─► StoredObjects ─► take_changes() ─► ingest
 
-Victims are only recorded. A bound pod runs at once.
+Victims keep running until the replay deletes them. A bound pod runs at once.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class StoredObjects:
 
 
 class GroupWriter(DiscardingWriter):
-    """Implements `ApiWriter` on stored objects, and records bindings, failures and victims."""
+    """Implements `ApiWriter` on stored objects, and records bindings and failures."""
 
     def __init__(self, objects: StoredObjects, start_index: Mapping[str, int]) -> None:
         """`start_index` determines the start time of a bound pod by its name."""
@@ -92,17 +92,10 @@ class GroupWriter(DiscardingWriter):
         #: Node by name of a bound pod, and the latest failure by name of a pod; emptied for each cycle.
         self.bound: dict[str, str] = {}
         self.failures: dict[str, Failure] = {}
-        #: Names of victims since the last call of `take_victims`.
-        self._victims: dict[str, None] = {}
 
     def begin_cycle(self) -> None:
         self.bound.clear()
         self.failures.clear()
-
-    def take_victims(self) -> list[str]:
-        """Return the names of the victims since the last call."""
-        victims, self._victims = list(self._victims), {}
-        return victims
 
     # -- pods ------------------------------------------------------------------------------------
 
@@ -132,7 +125,6 @@ class GroupWriter(DiscardingWriter):
         return True
 
     async def delete_pod(self, pod: api.Pod) -> bool:
-        self._victims[api.key(pod)] = None
         return True
 
     def report_failure(self, failure: Failure) -> None:

@@ -21,7 +21,6 @@ from steersman.base import FirstByName, ManualClock
 from steersman.scheduler.assembly import SchedulerOptions
 from steersman.scheduler.plugins import VolumeBinding
 from steersman.scheduler.preemption import default_preemptions
-from steersman.scheduler.queue import Place
 from steersman.scheduler.runtime import ApplicableCalls
 from steersman.scheduler.what_if import WhatIfScheduler, isolated_scheduler
 from steersman.testing.conformance.devices import listed_devices
@@ -42,14 +41,6 @@ _MAX_CYCLES: Final = 80
 _MAX_CYCLES_WITH_STEPS: Final = 200
 #: Iterations of the event loop after which a task without progress waits for another one.
 _MAX_ITERATIONS: Final = 50
-_PLACES: Final[Mapping[Place, str]] = {
-    Place.ACTIVE: "active",
-    Place.BACKOFF: "backoff",
-    Place.ERROR_BACKOFF: "backoff",
-    Place.UNSCHEDULABLE: "unschedulable",
-    Place.PENDING_GROUP: "pendingGroup",
-    Place.INCOMPLETE_GROUP: "incompleteGroup",
-}
 
 
 def run_group_scenario(scenario: Mapping[str, Any], *, scalar: bool = False) -> Document:
@@ -76,6 +67,8 @@ class GroupReplay:
         self._recorder = CycleRecorder(self._stored, self._writer, self._setting.node_names)
         self._scheduler.observe(self._recorder)
         self._round = 0
+        #: Victims of the round, also those that were terminating before.
+        self._victims: dict[str, None] = {}
         self._cycles: list[Document] = []
         self._queues: list[Document] = []
 
@@ -125,7 +118,7 @@ class GroupReplay:
         for _ in range(_MAX_ROUNDS if evicts else 1):
             self._round += 1
             self._run_cycles()
-            victims = self._writer.take_victims()
+            victims, self._victims = self._victims, {}
             if not evicts or not victims:
                 return
             for victim in victims:
@@ -143,6 +136,8 @@ class GroupReplay:
             document = self._recorder.take()
             if document is not None:
                 self._cycles.append({**document, "round": self._round})
+                preemption = document.get("preemption") or document.get("postFilter") or {}
+                self._victims.update(dict.fromkeys(preemption.get("victims", ())))
 
     async def _finish_spawned(self) -> None:
         """Run background work in its order; the next coroutine starts when the previous one has ended or waits."""
@@ -243,8 +238,7 @@ class GroupReplay:
         return (pod for pod in self._stored.by_name(api.Pod) if not pod.spec.node_name)
 
     def _place(self, pod: api.Pod) -> str:
-        queued = self._scheduler.queue.get(api.key(pod))
-        return "none" if queued is None else _PLACES[queued.sub_queue]
+        return self._scheduler.queue.place_of(api.key(pod)) or "none"
 
 
 _KINDS: Final[Mapping[str, type[api.Object]]] = {kind.KIND: kind for kind in GROUP_KINDS}
