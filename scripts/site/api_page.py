@@ -81,7 +81,7 @@ PLUGIN_CONTRACT: Final = (
     "ScorePlugin",
     "Status",
     "StatusAnswer",
-    "TellsReleasedPods",
+    "UngatesPods",
     "WaitingPod",
     "WhatIf",
     "changed",

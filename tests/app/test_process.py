@@ -20,8 +20,8 @@ from steersman.run.app.process import (
     STANDSTILL_SECONDS,
     Heartbeat,
     Watchdog,
-    kept_going,
     raise_open_files,
+    run_with_restarts,
 )
 
 
@@ -49,7 +49,7 @@ def test_what_fails_is_logged_counted_and_begun_again(caplog: pytest.LogCaptureF
         await asyncio.Event().wait()
 
     async def scenario() -> None:
-        async with running(kept_going("certificate", work, IMPATIENT, metrics)):
+        async with running(run_with_restarts("certificate", work, IMPATIENT, metrics)):
             await until(lambda: len(begun) == 3)
 
     with caplog.at_level(logging.ERROR, "steersman.run.app"):

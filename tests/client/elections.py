@@ -17,7 +17,7 @@ from steersman.simulation.virtual_time.tasks import Tasks
 
 
 class MemoryLease:
-    """One lease with a version; `down` and `hanging` make it fail for those who use it."""
+    """One lease with a version; requests fail while `down` or `hanging` is set."""
 
     def __init__(self) -> None:
         self.lease: Lease | None = None

@@ -11,7 +11,7 @@ from tests.client.following import IMPATIENT, Diary, running, until
 from tests.client.serving import run
 
 from steersman.base.clock import ManualClock
-from steersman.kube.client import ApiError, ClientError, ConnectionFailed, FailureLog, Informers, trouble_with
+from steersman.kube.client import ApiError, ClientError, ConnectionFailed, FailureLog, Informers, server_problem
 from steersman.kube.client.connection import Connection
 from steersman.kube.client.failure_log import BINDING, REMIND_SECONDS, UPDATING_STATUS, WRITING_EVENTS
 from steersman.kube.client.transport import http_transport
@@ -32,7 +32,7 @@ UNTRUSTED = "Cannot connect to here:6443: [SSL: CERTIFICATE_VERIFY_FAILED] certi
     ],
 )
 def test_every_cause_has_its_remedy(failure: ClientError, cause: str, remedy: str) -> None:
-    trouble = trouble_with(SERVER, failure)
+    trouble = server_problem(SERVER, failure)
     assert trouble is not None
     line = trouble.line(failure)
     assert cause in line
@@ -43,7 +43,7 @@ def test_every_cause_has_its_remedy(failure: ClientError, cause: str, remedy: st
 
 
 def test_a_fault_of_the_server_in_one_request_is_no_trouble_with_it() -> None:
-    assert trouble_with(SERVER, ApiError(500, "InternalError", "etcd")) is None
+    assert server_problem(SERVER, ApiError(500, "InternalError", "etcd")) is None
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_fault_of_the_server_in_one_request_is_no_trouble_with_it() -> None:
     ],
 )
 def test_a_refusal_of_an_admission_plugin_is_no_missing_right(message: str) -> None:
-    assert trouble_with(SERVER, ApiError(403, "Forbidden", message)) is None
+    assert server_problem(SERVER, ApiError(403, "Forbidden", message)) is None
 
 
 def test_writes_that_are_not_repeated_do_not_outlive_a_trouble(caplog: pytest.LogCaptureFixture) -> None:

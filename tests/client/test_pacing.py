@@ -16,7 +16,7 @@ from steersman.kube.client.connection import Connection
 from steersman.kube.client.errors import ApiError, ClientError, ConnectionFailed
 from steersman.kube.client.pacing import (
     Backoff,
-    Pauses,
+    BackoffSettings,
     RetryPolicy,
     TokenBucket,
     retrying,
@@ -28,30 +28,30 @@ LOST = ConnectionFailed("lost", may_have_arrived=True)
 REFUSED = ConnectionFailed("refused", may_have_arrived=False)
 OVERLOADED = ApiError(429, retry_after=7)
 BROKEN = ApiError(500)
-POLICY = RetryPolicy(attempts=4, deadline=100, pauses=Pauses(first=1, longest=10, forgiven_after=0))
+POLICY = RetryPolicy(attempts=4, deadline=100, pauses=BackoffSettings(first=1, longest=10, forgiven_after=0))
 
 
 # -- pauses and retries ------------------------------------------------------------------------------------------------
 
 
 def test_pauses_double_up_to_a_limit() -> None:
-    backoff = Backoff(Pauses(first=1, longest=5), Pacing().timing)
+    backoff = Backoff(BackoffSettings(first=1, longest=5), Pacing().timing)
     assert [backoff.next() for _ in range(5)] == [1, 2, 4, 5, 5]
 
 
 def test_pauses_have_an_end_but_failures_need_none() -> None:
-    backoff = Backoff(Pauses(first=1, longest=5, forgiven_after=0), Pacing().timing)
+    backoff = Backoff(BackoffSettings(first=1, longest=5, forgiven_after=0), Pacing().timing)
     assert [backoff.next() for _ in range(2000)][-1] == 5
 
 
 def test_chance_makes_pauses_longer_but_not_by_more_than_the_jitter() -> None:
-    pauses = [Backoff(Pauses(first=1, jitter=0.5), Pacing().jittery).next() for _ in range(3)]
+    pauses = [Backoff(BackoffSettings(first=1, jitter=0.5), Pacing().jittery).next() for _ in range(3)]
     assert all(1 < pause < 1.5 for pause in pauses)
 
 
 def test_failures_of_long_ago_are_forgiven() -> None:
     pacing = Pacing()
-    backoff = Backoff(Pauses(first=1, forgiven_after=60), pacing.timing)
+    backoff = Backoff(BackoffSettings(first=1, forgiven_after=60), pacing.timing)
     assert [backoff.next(), backoff.next()] == [1, 2]
     pacing.clock.advance(61)
     assert backoff.next() == 1

@@ -11,7 +11,7 @@ from tests.embedded.stores import raw, with_status
 from steersman import api
 from steersman.cluster.controllers.node_lifecycle import NOT_READY, UNREACHABLE, NodeLifecycleController
 from steersman.cluster.controllers.taint_eviction import TaintEvictionController
-from steersman.cluster.store.heartbeats import fall_silent, resume_heartbeat
+from steersman.cluster.store.heartbeats import resume_heartbeat, stop_heartbeat
 from steersman.testing import make_node, make_pod
 
 _replace = msgspec.structs.replace
@@ -108,7 +108,7 @@ def test_taints_of_a_node_written_by_hand_stay() -> None:
 def test_a_silent_node_is_unknown_after_fifty_seconds() -> None:
     world = NodeWorld()
     world.add_pod()
-    fall_silent(world.store, "n0")
+    stop_heartbeat(world.store, "n0")
     world.run(49)
     assert world.taints() == []
     world.run(50)
@@ -125,7 +125,7 @@ def test_a_silent_node_is_unknown_after_fifty_seconds() -> None:
 
 def test_a_node_whose_kubelet_comes_back_in_time_stays_ready() -> None:
     world = NodeWorld()
-    fall_silent(world.store, "n0")
+    stop_heartbeat(world.store, "n0")
     world.run(30)
     resume_heartbeat(world.store, "n0")
     world.run(200)
@@ -136,7 +136,7 @@ def test_a_lease_that_is_renewed_is_a_sign_of_life() -> None:
     world = NodeWorld()
     for second in range(0, 200, 10):
         world.run(second)
-        fall_silent(world.store, "n0")  # which renews a lease that is there
+        stop_heartbeat(world.store, "n0")  # which renews a lease that is there
     assert world.taints() == []
     world.run(250)
     assert ("unreachable", "NoExecute") in world.taints()

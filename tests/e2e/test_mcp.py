@@ -22,11 +22,11 @@ RBAC: Final = "rbac.authorization.k8s.io"
 READING: Final = ("get", "list", "watch")
 
 Call = tuple[str, dict[str, Any]]
-Ask = Callable[..., dict[str, Any]]
+LoopRunner = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def ask(tmp_path: Path) -> Ask:
+def ask(tmp_path: Path) -> LoopRunner:
     """Starts a server with these options in an empty folder, makes the calls, and gives what the client got."""
     python = os.environ.get("MCP_PYTHON", "")
     if not python and os.environ.get("CI") != "true":
@@ -64,7 +64,7 @@ CLUSTER: Final = (
 POD: Final = make_pod("web").req(cpu="5")
 
 
-def test_tools_have_schemas_only_read_and_answer_about_files(ask: Ask, tmp_path: Path) -> None:
+def test_tools_have_schemas_only_read_and_answer_about_files(ask: LoopRunner, tmp_path: Path) -> None:
     items = [*(manifest(each) for each in CLUSTER), manifest(POD)]
     (tmp_path / "cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     files = {"files": ["cluster.json"]}
@@ -93,7 +93,7 @@ def test_tools_have_schemas_only_read_and_answer_about_files(ask: Ask, tmp_path:
     assert lost["nodes"] == ["n1"]
 
 
-def test_what_cannot_be_answered_is_said_and_long_answers_are_cut(ask: Ask, tmp_path: Path) -> None:
+def test_what_cannot_be_answered_is_said_and_long_answers_are_cut(ask: LoopRunner, tmp_path: Path) -> None:
     items = [manifest(make_node(f"n{number}").capacity(cpu="4", memory="8Gi", pods=10)) for number in range(300)]
     (tmp_path / "cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     (tmp_path / "broken.yaml").write_text("kind: Pod\nspec: [")
@@ -122,7 +122,7 @@ def test_what_cannot_be_answered_is_said_and_long_answers_are_cut(ask: Ask, tmp_
     assert "entries here" in json.loads(cut["text"])["truncated"]
 
 
-def test_a_live_cluster_is_read_by_a_user_who_may_not_write(ask: Ask, plane: ControlPlane) -> None:
+def test_a_live_cluster_is_read_by_a_user_who_may_not_write(ask: LoopRunner, plane: ControlPlane) -> None:
     admin = plane.admin
     admin.create_nodes(*(manifest(each) for each in CLUSTER))
     admin.create(manifest(POD))

@@ -15,7 +15,7 @@ from steersman import Simulation, api
 from steersman.plan import node_planning, packing
 from steersman.plan.node_planning import CUT, NodePlan, NodePlanning, _with_more
 from steersman.plan.packing import NodeKind, Packing, PodClass, PoolRange, greedy_counts
-from steersman.plan.packing_model import _most, _most_of_all
+from steersman.plan.packing_model import _most, _sum_of_most
 from steersman.plan.pattern_bound import Bound, is_available, pattern_bound
 from steersman.plan.time_limit import TimeLimit
 from steersman.simulation.pools.node_pools import load_pools
@@ -145,4 +145,4 @@ def test_a_step_multiplies_the_added_nodes_where_the_pools_allow_it() -> None:
 def test_the_pods_that_fit_are_the_same_room_by_room_and_for_all_rooms_at_once(
     rooms: list[tuple[int, ...]], amounts: tuple[int, ...]
 ) -> None:
-    assert _most_of_all(np.array(rooms), amounts) == sum(_most(room, amounts) for room in rooms)
+    assert _sum_of_most(np.array(rooms), amounts) == sum(_most(room, amounts) for room in rooms)

@@ -88,7 +88,7 @@ def test_members_are_held_back_until_the_last_victim_is_gone() -> None:
     assert cluster.reason(make_pod("other").in_group("other").info()) == ""
     cluster.handle.finish()
     assert cluster.reason(MEMBERS[0]) == ""
-    released = cluster.plugin.released_by(DELETED, cluster.victims[1].pod, None)
+    released = cluster.plugin.ungated_pods(DELETED, cluster.victims[1].pod, None)
     assert {MEMBERS[1].uid, late.uid} <= set(released)
 
 
@@ -100,7 +100,7 @@ def test_the_deletion_of_the_last_victim_releases_the_members_at_once() -> None:
         work = asyncio.ensure_future(cluster.handle.work.pop())
         await asyncio.sleep(0)
         del cluster.pods.pods[cluster.victims[0].key]
-        assert cluster.plugin.released_by(DELETED, cluster.victims[0].pod, None) == {m.uid for m in MEMBERS}
+        assert cluster.plugin.ungated_pods(DELETED, cluster.victims[0].pod, None) == {m.uid for m in MEMBERS}
         assert cluster.reason(MEMBERS[0]) == ""
         cluster.pods.gate.set()
         await work

@@ -19,7 +19,7 @@ POD_DELETE = ClusterEvent(EventResource.POD, ActionType.DELETE)
 class ReleasingGate(Gate):
     """Releases the pods whose uid is the name of the pod that the event is about."""
 
-    def released_by(self, event: ClusterEvent, old: object, new: object, /) -> Collection[str]:
+    def ungated_pods(self, event: ClusterEvent, old: object, new: object, /) -> Collection[str]:
         assert isinstance(old, api.Pod)
         return {old.metadata.name}
 
@@ -90,5 +90,5 @@ def test_all_pods_of_a_broken_gate_are_checked(caplog: pytest.LogCaptureFixture)
     test, gate, _ = gated_queue()
     gate.held_names.clear()
     test.queue.move_all(POD_DELETE, None, None)
-    assert "raised in released_by for event" in caplog.text
+    assert "raised in ungated_pods for event" in caplog.text
     assert {test.place(name) for name in ("a", "b", "c")} == {Place.BACKOFF}

@@ -20,10 +20,10 @@ from steersman.run.app import RecordOptions
 from steersman.simulation import Simulation
 from steersman.testing import make_pod
 from steersman.testing.conformance.bundles import run_bundle
-from steersman.testing.conformance.record_extraction import Extracted, extract
+from steersman.testing.conformance.record_extraction import ExtractedScenario, extract
 
 
-def agrees(extracted: Extracted, folder: Path) -> bool:
+def agrees(extracted: ExtractedScenario, folder: Path) -> bool:
     file = folder / "case.jsonl"
     file.write_bytes(msgspec.json.encode(extracted.scenario))
     return all(case.agrees for case in run_bundle(str(file)))

@@ -13,10 +13,10 @@ from steersman.cluster.store import KubeAdmission, Store
 from steersman.cluster.store.heartbeats import (
     NODE_LEASES,
     Lease,
-    fall_silent,
     last_heartbeat,
     renewed_at,
     resume_heartbeat,
+    stop_heartbeat,
 )
 from steersman.sandbox.foreign_controllers import CHOSEN_PROVISIONER, Heartbeats, VolumeProvisioner
 from steersman.testing import make_node
@@ -69,7 +69,7 @@ def test_leases_are_renewed_when_they_are_read_and_while_somebody_may_watch_them
     asyncio.run(_one_round(beats))
     assert renewed_at(cluster, "n1") == 1160.0
     has_failed.add("n2")
-    fall_silent(cluster, "n2")
+    stop_heartbeat(cluster, "n2")
     clock.advance(60)
     assert cluster.document(Lease, silent)["spec"]["renewTime"].startswith("1970-01-01T00:19:20")
     assert last_heartbeat(cluster, "n2") == 1160.0

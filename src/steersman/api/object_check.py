@@ -83,7 +83,7 @@ class ObjectCheck:
             self._check_document(found.data, version, kind, found.place, describe, checks_values=checks_values)
             return
         verdict = quick_verdict(found.data, version, kind)
-        checks_fields = verdict != "known" and not (verdict == "unknown" and self._is_walked_enough(kind))
+        checks_fields = verdict != "known" and not (verdict == "unknown" and self._has_enough_walks(kind))
         checks_values = checks_values and not _is_stored(found.data)
         if not (checks_fields or checks_values):
             return
@@ -141,7 +141,7 @@ class ObjectCheck:
         for kind, count in self._unwalked.items():
             yield f"{count:,} more {kind} objects have unknown fields"
 
-    def _is_walked_enough(self, kind: str) -> bool:
+    def _has_enough_walks(self, kind: str) -> bool:
         self._walks[kind] = self._walks.get(kind, 0) + 1
         is_enough = self.validation != "strict" and self._walks[kind] > _MAX_WALKS
         if is_enough:

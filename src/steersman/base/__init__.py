@@ -25,7 +25,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
             "POOLS_VERSION REPLAY_VERSION SCENARIO_VERSION SHADOW_VERSION SWEEP_VERSION "
             "version_schema"
         ),
-        "errors": "InputError InputErrors SteersmanError most_telling",
+        "errors": "InputError InputErrors SteersmanError most_informative_error",
         "grouped_dict": "GroupedDict",
         "internal_errors": "INTERNAL_ERROR InternalErrors describe",
         "layered_dict": "LayeredDict",
@@ -35,7 +35,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "printable_text": "has_printable_lines printable printable_json printable_lines",
         "redaction": "HIDDEN_DATA HIDDEN_PASSWORD hide_passwords",
         "rng": "FirstByName Rng SeededRng",
-        "text_tables": "aligned counted duration_text hanging wrapped",
+        "text_tables": "aligned counted duration_text wrap_hanging wrapped",
         "timing": "Timing",
         "waiting": "ended_before",
     },

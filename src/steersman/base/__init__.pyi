@@ -25,7 +25,7 @@ from steersman.base.errors import (
     InputError as InputError,
     InputErrors as InputErrors,
     SteersmanError as SteersmanError,
-    most_telling as most_telling,
+    most_informative_error as most_informative_error,
 )
 from steersman.base.grouped_dict import GroupedDict as GroupedDict
 from steersman.base.internal_errors import (
@@ -53,7 +53,7 @@ from steersman.base.text_tables import (
     aligned as aligned,
     counted as counted,
     duration_text as duration_text,
-    hanging as hanging,
+    wrap_hanging as wrap_hanging,
     wrapped as wrapped,
 )
 from steersman.base.timing import Timing as Timing

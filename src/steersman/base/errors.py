@@ -130,7 +130,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _MAX_VALUE_LENGTH else text[: _MAX_VALUE_LENGTH - 1] + "…"
 
 
-def most_telling(group: BaseExceptionGroup[E]) -> E:
+def most_informative_error(group: BaseExceptionGroup[E]) -> E:
     """Return the most informative error of a group of tasks; errors meant for users come first."""
     leaves = _leaves(group)
     return next((leaf for leaf in leaves if isinstance(leaf, SteersmanError)), leaves[0])

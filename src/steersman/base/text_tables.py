@@ -43,7 +43,7 @@ def wrapped(line: str, width: int | None) -> list[str]:
     return wrap(line, width, subsequent_indent=f"{indent}  ", break_long_words=False, break_on_hyphens=False)
 
 
-def hanging(first: str, text: str, width: int | None) -> list[str]:
+def wrap_hanging(first: str, text: str, width: int | None) -> list[str]:
     """Wrap a text after a prefix; continuation lines are aligned with the text."""
     if width is None:
         return [f"{first}{text}"]

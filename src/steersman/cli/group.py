@@ -52,20 +52,20 @@ class ErrorLines(SummaryGroup):
                 say_error(line)
             ctx.exit(ExitCode.BAD_INPUT)
         except SteersmanError as error:
-            _say(ctx, str(error), ExitCode.BAD_INPUT)
+            _exit_with_error(ctx, str(error), ExitCode.BAD_INPUT)
         except KeyboardInterrupt:
-            _say(ctx, "interrupted", ExitCode.INTERRUPTED)
+            _exit_with_error(ctx, "interrupted", ExitCode.INTERRUPTED)
         except RecursionError:
-            _say(ctx, "the input is nested too deeply", ExitCode.BAD_INPUT)
+            _exit_with_error(ctx, "the input is nested too deeply", ExitCode.BAD_INPUT)
         except (OSError, MemoryError) as error:
             if isinstance(error, BrokenPipeError):
                 raise
-            _say(ctx, _system_error(error), ExitCode.BAD_INPUT)
+            _exit_with_error(ctx, _system_error(error), ExitCode.BAD_INPUT)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:
             text = f"internal error: {type(error).__name__}: {error} (steersman --debug … shows where)"
-            _say(ctx, text, ExitCode.FAULT)
+            _exit_with_error(ctx, text, ExitCode.FAULT)
         return None
 
 
@@ -76,7 +76,7 @@ def _system_error(error: OSError | MemoryError) -> str:
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
 
 
-def _say(ctx: click.Context, text: str, code: ExitCode) -> None:
+def _exit_with_error(ctx: click.Context, text: str, code: ExitCode) -> None:
     say_error(text)
     ctx.exit(code)
 

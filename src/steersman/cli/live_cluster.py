@@ -23,7 +23,7 @@ from steersman.cli.progress import working
 if TYPE_CHECKING:
     from steersman.explain.fixes import DocumentSource, ObjectName
     from steersman.kube.client import ChosenCluster, ClusterChoice, Transport
-    from steersman.run.app import Effective
+    from steersman.run.app import EffectiveSettings
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ def cluster_options(command: CommandT) -> CommandT:
     )
 
 
-def effective_settings(given: Given) -> Effective:
+def effective_settings(given: Given) -> EffectiveSettings:
     """Return the settings of the scheduler that `cluster_options` describe."""
     from steersman.run.app import RunOptions, effective
 

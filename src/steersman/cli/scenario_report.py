@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from steersman.base import aligned, duration_text, hanging, printable, wrapped
+from steersman.base import aligned, duration_text, printable, wrap_hanging, wrapped
 from steersman.cli import simulation_report
 from steersman.cli.explain import answer_texts
 from steersman.simulation.scenario import MEASURES
@@ -68,7 +68,7 @@ def _milestones(result: ScenarioResult, width: int | None) -> Iterator[str]:
     column = max(column, len("TIME"))
     yield f"{'TIME':>{column}}  WHAT HAPPENED"
     for time, text in told:
-        yield from hanging(f"{time:>{column}}  ", printable(text), width)
+        yield from wrap_hanging(f"{time:>{column}}  ", printable(text), width)
 
 
 def _pending(result: ScenarioResult, most: int, width: int | None) -> Iterator[str]:

@@ -26,7 +26,7 @@ from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
     from steersman.kube.client import ChosenCluster
-    from steersman.run.app import Effective
+    from steersman.run.app import EffectiveSettings
     from steersman.run.shadow import DecisionComparison, DifferenceWriter, ShadowOptions, ShadowScreen, ShadowSummary
 
 LINE_SECONDS: Final = 10.0
@@ -117,7 +117,7 @@ def _address(text: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-def _named(settings: Effective, name: str) -> Effective:
+def _named(settings: EffectiveSettings, name: str) -> EffectiveSettings:
     """Return the settings with the profile of this name: the one in the configuration, or the only
     profile renamed."""
     import msgspec
@@ -138,7 +138,7 @@ def _named(settings: Effective, name: str) -> Effective:
 
 async def _follow(
     cluster: ChosenCluster,
-    settings: Effective,
+    settings: EffectiveSettings,
     options: ShadowOptions,
     screen: ShadowScreen,
     writer: DifferenceWriter | None,
@@ -199,7 +199,7 @@ def _progress(show: Callable[[str], None]) -> Callable[[ShadowSummary], None]:
     return tell
 
 
-def _notes(settings: Effective) -> list[str]:
+def _notes(settings: EffectiveSettings) -> list[str]:
     from steersman.base import hide_passwords
 
     extenders = settings.configuration.extenders

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from steersman.api import POD_SCHEDULED
-from steersman.base import counted, hanging, printable, wrapped
+from steersman.base import counted, printable, wrap_hanging, wrapped
 from steersman.explain.document import (
     NodeComparison,
     PlacementMargin,
@@ -229,5 +229,5 @@ def _fix_lines(pod: str, fixes: Sequence[Fix], width: int | None) -> Iterator[st
     noun = "change makes" if len(fixes) == 1 else "changes, each by itself, make"
     yield from wrapped(f"{len(fixes)} {noun} {pod} schedule (tried on a copy):", width)
     for number, fix in enumerate(fixes, 1):
-        yield from hanging(f"  {number}. ", fix.summary, width)
+        yield from wrap_hanging(f"  {number}. ", fix.summary, width)
         yield from (f"     {command}" for command in fix.commands)

@@ -49,7 +49,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
             "PermitResult Plugin PostBindPlugin PostFilterAnswer PostFilterPlugin "
             "PostFilterResult PreBindPlugin PreEnqueuePlugin PreFilterPlugin PreFilterResult "
             "PreScorePlugin QueueSortPlugin QueuedPod RejectionAnswer ReservePlugin "
-            "ScorePlugin StatusAnswer TellsReleasedPods default_normalize_score invalid_score"
+            "ScorePlugin StatusAnswer UngatesPods default_normalize_score invalid_score"
         ),
         "pod_groups": (
             "GroupKey GroupKind Placement PlacementFeasiblePlugin PlacementGeneratePlugin "
@@ -76,7 +76,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "reading": "ApiReadError ApiReader NoReader check_place resource_text",
         "significant_fields": "IgnoredFields field_getter",
         "status": "Code CycleAborted SKIP Status error fault fault_prefix is_skip unresolvable unschedulable",
-        "unusable_pods": "BrokenScoreKernel RefusedPodKernel",
+        "unusable_pods": "BrokenScoreKernel RejectedPodKernel",
         "watching": "EventSink WATCHED_KINDS change_event event_resource events_of is_custom with_custom",
     },
 )
@@ -131,7 +131,7 @@ PLUGIN_CONTRACT = (
     "ScorePlugin",
     "Status",
     "StatusAnswer",
-    "TellsReleasedPods",
+    "UngatesPods",
     "WaitingPod",
     "WhatIf",
     "changed",

@@ -139,7 +139,7 @@ from steersman.framework.plugin import (
     ReservePlugin as ReservePlugin,
     ScorePlugin as ScorePlugin,
     StatusAnswer as StatusAnswer,
-    TellsReleasedPods as TellsReleasedPods,
+    UngatesPods as UngatesPods,
     default_normalize_score as default_normalize_score,
     invalid_score as invalid_score,
 )
@@ -237,7 +237,7 @@ from steersman.framework.status import (
 )
 from steersman.framework.unusable_pods import (
     BrokenScoreKernel as BrokenScoreKernel,
-    RefusedPodKernel as RefusedPodKernel,
+    RejectedPodKernel as RejectedPodKernel,
 )
 from steersman.framework.watching import (
     WATCHED_KINDS as WATCHED_KINDS,

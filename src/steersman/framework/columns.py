@@ -400,7 +400,7 @@ class ColumnarFilter:
     filters_by_cluster: ClassVar[bool] = False
     #: Whether kernels of pods with volume claims depend on the claims and not only on the pod's
     #: shape. Such kernels are cluster kernels, made for one pod.
-    looks_at_claims: ClassVar[bool] = False
+    reads_claims: ClassVar[bool] = False
 
     def filter_fragment(self, pod: PodInfo) -> Hashable:
         """Return the part of the pod that the filter reads; pods with equal fragments share a

@@ -194,17 +194,17 @@ class PreEnqueuePlugin(Plugin):
 
 
 @runtime_checkable
-class TellsReleasedPods(Protocol):
+class UngatesPods(Protocol):
     """Optional method of PreEnqueue plugins that gate many pods and know which of them an event
     ungates.
 
-    `released_by(event, old, new)` returns the uids of pods that the plugin may have gated until now
+    `ungated_pods(event, old, new)` returns the uids of pods that the plugin may have gated until now
     and would let pass. Uids of other pods are ignored. All other pods gated by the plugin stay
     gated: neither the plugin nor the hints of other plugins are called for them. It is called only
     for events that the plugin registers for.
     """
 
-    def released_by(self, event: ClusterEvent, old: object, new: object, /) -> Collection[str]: ...
+    def ungated_pods(self, event: ClusterEvent, old: object, new: object, /) -> Collection[str]: ...
 
 
 class QueueSortPlugin(Plugin):

@@ -14,7 +14,7 @@ from steersman.framework.nodes_view import AnyIntColumn, BoolColumn, IntColumn, 
 from steersman.framework.status import Status
 
 
-class RefusedPodKernel(ClusterFilterKernel):
+class RejectedPodKernel(ClusterFilterKernel):
     """Kernel of a pod that PreFilter rejects because it cannot parse it."""
 
     def __init__(self, refusal: Status, view: NodesView, statuses: StatusTable) -> None:

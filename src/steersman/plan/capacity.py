@@ -24,7 +24,7 @@ from steersman.cluster.store import DEFAULT_TOLERATIONS
 from steersman.plan.answer import OnEnd, Part, PlanAnswer
 from steersman.plan.measures import Fractions, fractions, heat_maps
 from steersman.plan.pod_templates import PlannedPods, PodSource, load_pods, mixed
-from steersman.simulation import Filled, NewPod, Result, Simulation, Trial, fill_nodes, pool_of, show_owner
+from steersman.simulation import FillResult, NewPod, Result, Simulation, Trial, fill_nodes, pool_of, show_owner
 
 MOST: Final = 1_000_000
 """Maximum number of tried pods, because pods without requests may fit without limit."""
@@ -271,7 +271,7 @@ def _next_pod(index: int, planned: PlannedPods) -> NewPod:
 
 
 def _answer(
-    filled: Filled,
+    filled: FillResult,
     templates: Sequence[PlannedPods],
     nodes: Mapping[str, api.Node],
     preempting: Preempting | None,

@@ -40,7 +40,7 @@ def _selected(nodes: Collection[api.Node], text: str) -> list[str]:
     elif any(mark in text for mark in _MARKS):
         selector = label_selector(text)
         selected = [node.metadata.name for node in nodes if selector.matches(node.metadata.labels)]
-        hint = "" if selected else _labels_there_are(nodes, selector)
+        hint = "" if selected else _unknown_label_message(nodes, selector)
     else:
         name = text.removeprefix("node/")
         selected = [name] if name in names else []
@@ -51,18 +51,20 @@ def _selected(nodes: Collection[api.Node], text: str) -> list[str]:
     return selected
 
 
-def _labels_there_are(nodes: Collection[api.Node], selector: Selector) -> str:
+def _unknown_label_message(nodes: Collection[api.Node], selector: Selector) -> str:
     """Return a hint for a selector without nodes: values or keys for its first unmet condition."""
     labels = [node.metadata.labels for node in nodes]
     for requirement in selector.requirements or ():
         if not any(map(requirement.matches, labels)):
             values = sorted({own[requirement.key] for own in labels if requirement.key in own})
             keys = sorted({key for own in labels for key in own})
-            return _values_there_are(requirement, values) if values else _keys_there_are(requirement.key, keys)
+            return (
+                _unknown_value_message(requirement, values) if values else _unknown_key_message(requirement.key, keys)
+            )
     return "every condition selects some nodes, and no node meets them all"
 
 
-def _values_there_are(requirement: Requirement, values: Sequence[str]) -> str:
+def _unknown_value_message(requirement: Requirement, values: Sequence[str]) -> str:
     if requirement.operator is Operator.DOES_NOT_EXIST:
         return f"every node has the label {requirement.key}"
     wanted = requirement.values if requirement.operator is Operator.IN else ()
@@ -71,7 +73,7 @@ def _values_there_are(requirement: Requirement, values: Sequence[str]) -> str:
     return f"the values of {requirement.key} are: {_named(values)}{question}"
 
 
-def _keys_there_are(wanted: str, keys: Sequence[str]) -> str:
+def _unknown_key_message(wanted: str, keys: Sequence[str]) -> str:
     if not keys:
         return "no node has any label"
     meant = _closest(wanted, keys)

@@ -23,7 +23,7 @@ from steersman import api
 from steersman.framework import controller_of
 from steersman.plan.node_search import Counts, PoolSizeSearch, rounded_down, scaled_up, sum_of
 from steersman.plan.packing import Packing, greedy_counts, packed_greedily
-from steersman.plan.packing_model import PackingModel, PackingModels, StandingNode, TemplateKey, template_key
+from steersman.plan.packing_model import ExistingNode, PackingModel, PackingModels, TemplateKey, template_key
 from steersman.plan.pattern_bound import Bound, pattern_bound
 from steersman.plan.time_limit import TimeLimit
 from steersman.simulation import (
@@ -284,7 +284,7 @@ class NodePlanning:
             else:
                 moving.append(pod)
         nodes = [
-            StandingNode(node, tuple(standing.get(name, ())), name in removable)
+            ExistingNode(node, tuple(standing.get(name, ())), name in removable)
             for name, node in self._nodes.items()
             if name not in gone
         ]
@@ -495,7 +495,7 @@ class NodePlanning:
         unplaceable = {
             key: why
             for key in run.pending
-            if model is not None and key in pods and (why := self._why_nowhere(model, counts, pods[key])) is not None
+            if model is not None and key in pods and (why := self._why_no_node(model, counts, pods[key])) is not None
         }
         packing = self._placed_model(run).packing
         bound = self._known_bound(packing) if cut_by == INTERRUPTED else self._bound(packing, self._limit)
@@ -552,10 +552,10 @@ class NodePlanning:
             for pinned in (self._probe.info(pod).pinned_to,)
         )
 
-    def _why_nowhere(self, model: PackingModel, counts: Mapping[str, int], pod: api.Pod) -> str | None:
+    def _why_no_node(self, model: PackingModel, counts: Mapping[str, int], pod: api.Pod) -> str | None:
         pinned = self._probe.info(pod).pinned_to
         if not pinned:
-            return model.why_nowhere(pod)
+            return model.why_no_node(pod)
         new = {node.metadata.name: node for node in self._new_nodes(counts)}
         if pinned in new and self._is_homeless(pod, new[pinned]):
             return NO_ROOM_FOR_DAEMON.format(pool_of(new[pinned]))

@@ -53,12 +53,12 @@ class PackingModel(msgspec.Struct, frozen=True):
         """Return the class of a pod by its template, or None."""
         return self.classes.get(template_key(self.probe.info(pod)))
 
-    def why_nowhere(self, pod: api.Pod) -> str | None:
+    def why_no_node(self, pod: api.Pod) -> str | None:
         """Return the reason if such a pod fits on no node even alone, or None."""
         return self.unplaceable.get(template_key(self.probe.info(pod)))
 
 
-class StandingNode(msgspec.Struct, frozen=True):
+class ExistingNode(msgspec.Struct, frozen=True):
     """An existing node with the pods that stay on it."""
 
     node: api.Node
@@ -88,7 +88,7 @@ class PackingModels:
         self._pools = pools
         self._templates: dict[TemplateKey, _Template] = {}
 
-    def model(self, pods: Iterable[api.Pod], nodes: Sequence[StandingNode] = ()) -> PackingModel:
+    def model(self, pods: Iterable[api.Pod], nodes: Sequence[ExistingNode] = ()) -> PackingModel:
         """Return the packing of `pods` on new nodes and the free room of `nodes`."""
         counts = Counter(self._known_template(self._probe.info(pod)) for pod in pods)
         templates = [self._templates[key] for key in counts]
@@ -106,7 +106,7 @@ class PackingModels:
 class _Modelling:
     """Construction of one model."""
 
-    def __init__(self, probe: NodeProbe, pools: NodePools, nodes: Sequence[StandingNode]) -> None:
+    def __init__(self, probe: NodeProbe, pools: NodePools, nodes: Sequence[ExistingNode]) -> None:
         self._probe = probe
         self._pools = pools
         self._kept = [standing for standing in nodes if not standing.is_removable]
@@ -148,7 +148,7 @@ class _Modelling:
             empty = frozenset(name for name, reasons in template.refusals.items() if not reasons)
             amounts = tuple(template.amounts.get(dimension, 0) for dimension in dimensions)
             if not empty and not any(_most(self._free(name, dimensions), amounts) for name in standing):
-                unplaceable[template_key(template.info)] = _why_nowhere(template)
+                unplaceable[template_key(template.info)] = _why_no_node(template)
             else:
                 merged[amounts, empty, standing].append(template)
         classes, class_of = list[_Class](), dict[TemplateKey, int]()
@@ -241,7 +241,7 @@ class _Modelling:
         for numbers, rooms in groups.items():
             free = np.array(rooms)
             most = {
-                number: min(_most_of_all(free, classes[number].pod_class.amounts), classes[number].pod_class.count)
+                number: min(_sum_of_most(free, classes[number].pod_class.amounts), classes[number].pod_class.count)
                 for number in sorted(numbers)
             }
             total = tuple(sum(amounts) for amounts in zip(*rooms, strict=True))
@@ -265,7 +265,7 @@ class _Modelling:
             spot_cpu += cpu if name in self._pools and self._pools[name].spot else 0
         return SpotLimit(share, spot_cpu, all_cpu)
 
-    def _standing(self, standing: StandingNode) -> PlainNodeInfo:
+    def _standing(self, standing: ExistingNode) -> PlainNodeInfo:
         return PlainNodeInfo(standing.node, [self._probe.info(pod) for pod in standing.pods])
 
     def _free(self, name: str, dimensions: Sequence[Dimension]) -> tuple[int, ...]:
@@ -330,7 +330,7 @@ def _most(room: Sequence[int], amounts: Sequence[int]) -> int:
     return min((free // amount for free, amount in zip(room, amounts, strict=True) if amount), default=_UNLIMITED)
 
 
-def _most_of_all(rooms: IntArray, amounts: Sequence[int]) -> int:
+def _sum_of_most(rooms: IntArray, amounts: Sequence[int]) -> int:
     """Return the sum of `_most` over the rows of `rooms`."""
     wanted = np.array(amounts)
     limiting = wanted > 0
@@ -349,7 +349,7 @@ def _label_keys(spec: api.PodSpec) -> set[str]:
     return keys
 
 
-def _why_nowhere(template: _Template) -> str:
+def _why_no_node(template: _Template) -> str:
     """Return the reasons of the empty nodes with their counts."""
     counts: dict[str, int] = defaultdict(int)
     for reasons in template.refusals.values():

@@ -25,7 +25,7 @@ from steersman.plan.packing import Packing, ValueRow
 from steersman.plan.time_limit import TimeLimit
 
 if TYPE_CHECKING:
-    from steersman.plan.pattern_programs import Duals, PackingPattern
+    from steersman.plan.pattern_programs import DualPrices, PackingPattern
 
 NO_SOLVER: Final = "no lower bound: the solver is not installed; pip install 'steersman[plan]'"
 MAX_ROUNDS: Final = 500
@@ -104,7 +104,7 @@ class _ColumnGeneration:
             best = max(best, whole_node_bound(self._packing, rows, self._limit))
         return self._answer(best) if self._rounds else Bound(None)
 
-    def _value_row(self, duals: Duals, values: Sequence[float]) -> ValueRow:
+    def _value_row(self, duals: DualPrices, values: Sequence[float]) -> ValueRow:
         from steersman.plan.pattern_programs import room_part
 
         demand = sum(price * pods.count for price, pods in zip(duals.pods, self._packing.classes, strict=True))
@@ -119,12 +119,12 @@ class _ColumnGeneration:
                 self._master.add(pattern)
         return len(self._known) > before
 
-    def _proven(self, duals: Duals, values: Sequence[float]) -> float:
+    def _proven(self, duals: DualPrices, values: Sequence[float]) -> float:
         """Return the bound proven by the duals and the maximum pattern values by kind: the better
         of two ways to account for patterns that are worth more than their node."""
         return max(self._lagrangian(duals, values, scale) for scale in {1.0, _farley_scale(duals, values)})
 
-    def _lagrangian(self, duals: Duals, values: Sequence[float], scale: float) -> float:
+    def _lagrangian(self, duals: DualPrices, values: Sequence[float], scale: float) -> float:
         """Return the bound for scaled prices of pods. A plan below `ceiling` has at most `ceiling /
         price` nodes of a kind, each of which gains at most its pattern's value minus cost."""
         from steersman.plan.pattern_programs import room_part
@@ -173,7 +173,7 @@ def _first_patterns(packing: Packing) -> Iterator[PackingPattern]:
                 yield PackingPattern(index, ((number, most),))
 
 
-def _farley_scale(duals: Duals, values: Sequence[float]) -> float:
+def _farley_scale(duals: DualPrices, values: Sequence[float]) -> float:
     pairs = zip(duals.node_costs, values, strict=True)
     worth_more = [max(cost, 0.0) / value for cost, value in pairs if value > max(cost, 0.0)]
     return min(worth_more, default=1.0)

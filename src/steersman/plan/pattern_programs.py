@@ -47,7 +47,7 @@ class PackingPattern(msgspec.Struct, frozen=True):
     pods: tuple[tuple[int, int], ...] = ()
 
 
-class Duals(msgspec.Struct, frozen=True):
+class DualPrices(msgspec.Struct, frozen=True):
     """Dual prices of the master program's solution."""
 
     objective: float
@@ -57,7 +57,7 @@ class Duals(msgspec.Struct, frozen=True):
     node_costs: list[float]
     #: Contribution of the limits of pools, kinds and spot nodes to the bound.
     limits_part: float
-    #: Duals of the rows of each fixed room, by room and dimension.
+    #: Dual prices of the rows of each fixed room, by room and dimension.
     rooms: list[list[float]]
     #: Number of unplaced pods by class.
     unplaced: list[float]
@@ -158,7 +158,7 @@ class Master:
         self._column(kind.price, highspy.kHighsInf, {**entries, **self._limit_entries(pattern.kind, kind)})
         self._patterns.append(pattern)
 
-    def solve(self, limit: TimeLimit) -> Duals:
+    def solve(self, limit: TimeLimit) -> DualPrices:
         """Return the dual prices of the optimum; they prove nothing after the time limit."""
         run_solver(self._solver, limit)
         solution, packing = self._solver.getSolution(), self._packing
@@ -166,7 +166,7 @@ class Master:
         limits = [*self._pool_rows.values(), *self._kind_rows.values()]
         if self._spot_row is not None:
             limits.append(self._spot_row)
-        return Duals(
+        return DualPrices(
             objective=self._solver.getInfo().objective_function_value,
             pods=[min(max(dual[row], 0.0), self.penalty) for row in self._class_rows],
             node_costs=[
@@ -213,7 +213,7 @@ class Master:
         self._solver.addCol(cost, 0.0, upper, len(entries), rows, np.array(list(entries.values())))
 
 
-def room_part(packing: Packing, duals: Duals, scale: float) -> float:
+def room_part(packing: Packing, duals: DualPrices, scale: float) -> float:
     """Return the contribution of fixed room to the bound with pod prices scaled by `scale`."""
     total = 0.0
     for room, prices in zip(packing.rooms, duals.rooms, strict=True):

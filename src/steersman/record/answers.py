@@ -20,7 +20,7 @@ ObjectT = TypeVar("ObjectT", bound=api.Object)
 
 
 @dataclass(frozen=True)
-class AnswerForm(Generic[T]):
+class ResultCodec(Generic[T]):
     """Encoder for results other than None, and decoder for any result."""
 
     write: Callable[[Any], msgspec.Raw]
@@ -32,36 +32,36 @@ def _plain(value: object) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(value))
 
 
-def _plain_form(cls: Any) -> AnswerForm[Any]:
-    return AnswerForm(_plain, lambda value: msgspec.json.decode(value, type=cls))
+def _plain_form(cls: Any) -> ResultCodec[Any]:
+    return ResultCodec(_plain, lambda value: msgspec.json.decode(value, type=cls))
 
 
-STATUS: Final[AnswerForm[Status | None]] = _plain_form(Status | None)
-FLAG: Final[AnswerForm[bool]] = _plain_form(bool)
-EMPTY: Final[AnswerForm[None]] = _plain_form(None)
-DOCUMENT: Final[AnswerForm[dict[str, Any] | None]] = _plain_form(dict[str, Any] | None)
-DOCUMENTS: Final[AnswerForm[Sequence[dict[str, Any]]]] = _plain_form(list[dict[str, Any]])
-FILTER_OUTCOME: Final[AnswerForm[ExtenderFilterOutcome]] = _plain_form(ExtenderFilterOutcome)
-PRIORITIES: Final[AnswerForm[Mapping[str, int]]] = _plain_form(dict[str, int])
+STATUS: Final[ResultCodec[Status | None]] = _plain_form(Status | None)
+FLAG: Final[ResultCodec[bool]] = _plain_form(bool)
+EMPTY: Final[ResultCodec[None]] = _plain_form(None)
+DOCUMENT: Final[ResultCodec[dict[str, Any] | None]] = _plain_form(dict[str, Any] | None)
+DOCUMENTS: Final[ResultCodec[Sequence[dict[str, Any]]]] = _plain_form(list[dict[str, Any]])
+FILTER_OUTCOME: Final[ResultCodec[ExtenderFilterOutcome]] = _plain_form(ExtenderFilterOutcome)
+PRIORITIES: Final[ResultCodec[Mapping[str, int]]] = _plain_form(dict[str, int])
 
 
-def stored(kind: type[ObjectT]) -> AnswerForm[ObjectT]:
+def stored(kind: type[ObjectT]) -> ResultCodec[ObjectT]:
     """Return the form of an object as stored by the API server."""
-    return AnswerForm(_object, lambda value: codec.decode(value, kind))
+    return ResultCodec(_object, lambda value: codec.decode(value, kind))
 
 
-def optional_object(kind: type[ObjectT]) -> AnswerForm[ObjectT | None]:
-    return AnswerForm(_object, lambda value: None if bytes(value) == b"null" else codec.decode(value, kind))
+def optional_object(kind: type[ObjectT]) -> ResultCodec[ObjectT | None]:
+    return ResultCodec(_object, lambda value: None if bytes(value) == b"null" else codec.decode(value, kind))
 
 
-def objects(kind: type[ObjectT]) -> AnswerForm[Sequence[ObjectT]]:
+def objects(kind: type[ObjectT]) -> ResultCodec[Sequence[ObjectT]]:
     def read(value: msgspec.Raw) -> Sequence[ObjectT]:
         return [codec.decode(one, kind) for one in msgspec.json.decode(value, type=list[msgspec.Raw])]
 
-    return AnswerForm(lambda found: _plain([_object(obj) for obj in found]), read)
+    return ResultCodec(lambda found: _plain([_object(obj) for obj in found]), read)
 
 
-def victims(pods_on: PodsOn) -> AnswerForm[Mapping[str, NodeVictims]]:
+def victims(pods_on: PodsOn) -> ResultCodec[Mapping[str, NodeVictims]]:
     """Return the form of victims. Only their UIDs are recorded, because the replay has the pods."""
 
     def write(chosen: Mapping[str, NodeVictims]) -> msgspec.Raw:
@@ -71,7 +71,7 @@ def victims(pods_on: PodsOn) -> AnswerForm[Mapping[str, NodeVictims]]:
         chosen = msgspec.json.decode(value, type=dict[str, tuple[list[str], int]])
         return {node: NodeVictims(_pods(node, uids, pods_on), count) for node, (uids, count) in chosen.items()}
 
-    return AnswerForm(write, read)
+    return ResultCodec(write, read)
 
 
 def _object(obj: api.Object) -> msgspec.Raw:

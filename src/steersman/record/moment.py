@@ -151,7 +151,7 @@ class KnownCluster:
         elif frame.kind == FrameKind.OBJECT:
             self._put(snapshot_object(frame, self._kinds))
         elif frame.kind in (FrameKind.WATCH_EVENT, FrameKind.NESTED_WATCH_EVENT):
-            self._tell(body_of(frame, WatchEventBody, self._reader.directory))
+            self._apply(body_of(frame, WatchEventBody, self._reader.directory))
         elif frame.kind == FrameKind.DECISION:
             decision = body_of(frame, DecisionBody, self._reader.directory)
             if decision.node:
@@ -167,7 +167,7 @@ class KnownCluster:
                 self._kinds = {kind_text(kind): kind for kind in simulation.scheduler.known_kinds}
         self.run = run
 
-    def _tell(self, body: WatchEventBody) -> None:
+    def _apply(self, body: WatchEventBody) -> None:
         obj = delivered_object(body, self._kinds)
         if obj is not None and body.type is WatchedChange.CHANGED:
             self._put(obj)

@@ -28,7 +28,7 @@ from steersman.framework import (
     Status,
 )
 from steersman.record import answers
-from steersman.record.answers import AnswerForm
+from steersman.record.answers import ResultCodec
 
 T = TypeVar("T")
 TargetT = TypeVar("TargetT")
@@ -39,10 +39,10 @@ OnEnd = Callable[[SteersmanError | None], None]
 class Calls(Protocol):
     """External calls of a scheduler, numbered from 1 in the order in which they start."""
 
-    async def ask(self, form: AnswerForm[T], call: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def ask(self, form: ResultCodec[T], call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Return the result of the call, or raise its error."""
 
-    def ask_nowait(self, form: AnswerForm[T], call: Callable[[], T]) -> T:
+    def ask_nowait(self, form: ResultCodec[T], call: Callable[[], T]) -> T:
         """Return the result of a synchronous call."""
 
     def report(self, call: Callable[[], None]) -> None:

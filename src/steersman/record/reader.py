@@ -18,7 +18,7 @@ import msgspec
 from steersman.base import InputError
 from steersman.record.expansion import expanded
 from steersman.record.frames import READ_FORMATS, Frame, FrameError, FrameKind, SnapshotBody
-from steersman.record.segments import BlockHead, Damage, read_frames, read_head, read_header, segment_files
+from steersman.record.segments import BlockHead, DamagedSegment, read_frames, read_head, read_header, segment_files
 
 
 class ProblemKind(StrEnum):
@@ -123,7 +123,7 @@ class RecordReader:
                 while (head := read_head(file, offset)) is not None:
                     yield file, head
                     offset = head.end
-        except Damage as damage:
+        except DamagedSegment as damage:
             self._note(path, damage, is_tail=is_last)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", file=str(path)) from error
@@ -133,8 +133,10 @@ class RecordReader:
             return
         try:
             frames = [each for frame in read_frames(file, head) for each in expanded(frame)]
-        except (Damage, FrameError) as problem:
-            damage = problem if isinstance(problem, Damage) else Damage(str(problem), head.offset, head.end)
+        except (DamagedSegment, FrameError) as problem:
+            damage = (
+                problem if isinstance(problem, DamagedSegment) else DamagedSegment(str(problem), head.offset, head.end)
+            )
             is_tail = is_last and head.end >= path.stat().st_size
             self._note(path, damage, is_tail=is_tail)
             return
@@ -142,7 +144,7 @@ class RecordReader:
             if wanted.is_met_by(frame) or frame.kind == FrameKind.SNAPSHOT:
                 yield frame
 
-    def _note(self, path: Path, damage: Damage, *, is_tail: bool) -> None:
+    def _note(self, path: Path, damage: DamagedSegment, *, is_tail: bool) -> None:
         kind = ProblemKind.TORN_TAIL if is_tail else ProblemKind.DAMAGED
         message = f"{damage.message}: the last second is missing at most" if is_tail else damage.message
         self.problems.append(Problem(kind, str(path), damage.offset, message))

@@ -17,10 +17,10 @@ import msgspec
 from steersman import api
 from steersman.base import Clock, SteersmanError
 from steersman.framework import ApiWriter, BindingBeginner, EventSink
-from steersman.record.answers import AnswerForm, raised
+from steersman.record.answers import ResultCodec, raised
 from steersman.record.frames import AnswerBody, WatchedChange
 from steersman.record.ports import BeginnerPort, OnEnd, WriterPort
-from steersman.record.recorded_work import OutsideWork
+from steersman.record.recorded_work import HostWork
 from steersman.record.scheduler_recorder import SchedulerRecorder
 
 T = TypeVar("T")
@@ -95,22 +95,22 @@ class RecordedSink:
         watched = self._watched_last.get(obj.__class__)
         if watched is not None and watched[0] is obj and not self._recorder.is_open:  # usual case
             line = watched[1]
-            self._recorder.tell("CHANGED", obj, self._changed, _in_brackets(line), len(line))
+            self._recorder.deliver("CHANGED", obj, self._changed, _in_brackets(line), len(line))
         else:
-            self._tell(WatchedChange.CHANGED, obj, self._changed)
+            self._deliver(WatchedChange.CHANGED, obj, self._changed)
 
     def deleted(self, obj: api.Object) -> None:
-        self._tell(WatchedChange.DELETED, obj, self._sink.deleted)
+        self._deliver(WatchedChange.DELETED, obj, self._sink.deleted)
 
-    def _tell(self, change: WatchedChange, obj: api.Object, tell: Callable[[api.Object], None]) -> None:
+    def _deliver(self, change: WatchedChange, obj: api.Object, tell: Callable[[api.Object], None]) -> None:
         watched = self._texts.watched_last.get(obj.__class__)
         if self._recorder.is_open:
-            self._recorder.tell_meanwhile(change, obj, tell)
+            self._recorder.deliver_nested(change, obj, tell)
         elif watched is not None and watched[0] is obj:
-            self._recorder.tell(change, obj, tell, _in_brackets(watched[1]), len(watched[1]))
+            self._recorder.deliver(change, obj, tell, _in_brackets(watched[1]), len(watched[1]))
         else:
             text = self._texts.take_listed(obj)
-            self._recorder.tell(change, obj, tell, text, 0 if text is None else memoryview(text).nbytes)
+            self._recorder.deliver(change, obj, tell, text, 0 if text is None else memoryview(text).nbytes)
 
 
 def _in_brackets(line: bytes) -> msgspec.Raw:
@@ -124,23 +124,23 @@ class RecordedCalls:
     def __init__(self, recorder: SchedulerRecorder) -> None:
         self._recorder = recorder
 
-    async def ask(self, form: AnswerForm[T], call: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def ask(self, form: ResultCodec[T], call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         work, number = call(), self._recorder.next_call()
         try:
-            answer = await OutsideWork(work, self._recorder)
+            answer = await HostWork(work, self._recorder)
         except Exception as error:
             self._recorder.answered_with(raised(number, error))
             raise
         self._note_answer(number, answer, form)
         return answer
 
-    def ask_nowait(self, form: AnswerForm[T], call: Callable[[], T]) -> T:
+    def ask_nowait(self, form: ResultCodec[T], call: Callable[[], T]) -> T:
         number = self._recorder.next_call()
         answer = self._call_outside(call)
         self._note_answer(number, answer, form)
         return answer
 
-    def _note_answer(self, number: int, answer: T, form: AnswerForm[T]) -> None:
+    def _note_answer(self, number: int, answer: T, form: ResultCodec[T]) -> None:
         if answer is None:
             self._recorder.answered(number)
         else:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coroutines of a recorded scheduler: their steps, and the external work that they await.
 
-    task ─ send ─► RecordedWork ─► coroutine of the scheduler ─► OutsideWork ─► a request
+    task ─ send ─► RecordedWork ─► coroutine of the scheduler ─► HostWork ─► a request
 
 Steps within a request are not steps of the scheduler; its coroutine continues with the response.
 """
@@ -70,7 +70,7 @@ class RecordedWork(Coroutine[Any, Any, T], Generic[T]):
         return _stepped(self)
 
 
-class OutsideWork(Coroutine[Any, Any, T], Generic[T]):
+class HostWork(Coroutine[Any, Any, T], Generic[T]):
     """A coroutine of the host, awaited by the scheduler. While it runs, the scheduler does not."""
 
     def __init__(self, work: Coroutine[Any, Any, T], recorder: SchedulerRecorder) -> None:

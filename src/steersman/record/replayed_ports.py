@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
 from steersman.base import SteersmanError
-from steersman.record.answers import AnswerForm, error_of
+from steersman.record.answers import ResultCodec, error_of
 from steersman.record.frames import AnswerBody, CallEndBody, NestedWatchEventBody, WatchEventBody
 from steersman.record.ports import OnEnd
 from steersman.record.replay_loop import ReplayLoop, StepNotPossible
@@ -76,7 +76,7 @@ class ReplayedCalls:
             self.tell(body)
         return self._calls
 
-    async def ask(self, form: AnswerForm[T], call: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def ask(self, form: ResultCodec[T], call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         number = self._begin_call()
         answer = self._known.pop(number, None)
         if answer is None:
@@ -86,7 +86,7 @@ class ReplayedCalls:
             raise error_of(answer.error)
         return form.read(answer.value)
 
-    def ask_nowait(self, form: AnswerForm[T], call: Callable[[], T]) -> T:
+    def ask_nowait(self, form: ResultCodec[T], call: Callable[[], T]) -> T:
         number = self._begin_call()
         return form.read(self._known.pop(number, AnswerBody(number)).value)
 

@@ -71,7 +71,7 @@ class SchedulerRecorder(Recorder):
         finally:
             self.end()
 
-    def tell(
+    def deliver(
         self,
         change: str,
         obj: api.Object,
@@ -109,7 +109,7 @@ class SchedulerRecorder(Recorder):
         self._kinds[kind] = found
         return found
 
-    def tell_meanwhile(self, change: str, obj: api.Object, tell: Callable[[api.Object], None]) -> None:
+    def deliver_nested(self, change: str, obj: api.Object, tell: Callable[[api.Object], None]) -> None:
         """Deliver an object that an external call changed synchronously, during a stimulus."""
         kind, subject = kind_text(obj.__class__), subject_of(obj)
         noted = self._noted

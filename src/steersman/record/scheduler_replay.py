@@ -86,7 +86,7 @@ class SchedulerReplay:
                 ReaderPort(self._calls),
             )
         self._kinds = {kind_text(kind): kind for kind in self.scheduler.watched_kinds}
-        self._calls.tell = self._tell
+        self._calls.tell = self._deliver
         self._time = run.start
         self._collector = DecisionCollector(lambda: self._time)
         self.scheduler.observe(self._collector)
@@ -129,7 +129,7 @@ class SchedulerReplay:
         self._calls.load(stimulus.answers, stimulus.told)
         self._clock.load(body.clock)
         if isinstance(body, WatchEventBody):
-            self._tell(body)
+            self._deliver(body)
         elif isinstance(body, TickBody):
             self._tick(body)
         elif isinstance(body, CallEndBody):
@@ -139,7 +139,7 @@ class SchedulerReplay:
         self._loop.run_ready()
         return self._collector.take()
 
-    def _tell(self, body: WatchEventBody) -> None:
+    def _deliver(self, body: WatchEventBody) -> None:
         kind = self._kinds.get(body.kind)
         if kind is None:
             raise InputError("is not a kind that this scheduler watches", object="record", value=body.kind)

@@ -99,7 +99,7 @@ class BlockHead(NamedTuple):
         return any(self.hashes[at : at + _HASH.size] == wanted for at in range(0, len(self.hashes), _HASH.size))
 
 
-class Damage(Exception):
+class DamagedSegment(Exception):
     """A segment is unreadable from `offset` on. `resume` is the next block's start, if known."""
 
     def __init__(self, message: str, offset: int, resume: int | None = None) -> None:
@@ -174,16 +174,16 @@ class BlockBuilder:
 
 
 def read_header(file: BinaryIO) -> int:
-    """Return the number of the segment. Raises `Damage`."""
+    """Return the number of the segment. Raises `DamagedSegment`."""
     data = _read(file, 0, _HEADER.size + _CHECKSUM)
     magic, number = _HEADER.unpack_from(data)
     if magic != MAGIC or data[_HEADER.size :] != _checksum(data[: _HEADER.size]):
-        raise Damage("is no segment of a record", 0)
+        raise DamagedSegment("is no segment of a record", 0)
     return int(number)
 
 
 def read_head(file: BinaryIO, offset: int) -> BlockHead | None:
-    """Return the head of the block at `offset`; None at the end of the file. Raises `Damage`."""
+    """Return the head of the block at `offset`; None at the end of the file. Raises `DamagedSegment`."""
     file.seek(offset)
     if not file.read(1):
         return None
@@ -191,29 +191,29 @@ def read_head(file: BinaryIO, offset: int) -> BlockHead | None:
     marker, index_bytes, payload_bytes, raw_bytes, count, number, first, last, checksum = _HEAD.unpack_from(data)
     longest = max(raw_bytes, index_bytes, payload_bytes)
     if marker != MARKER or longest > MAX_BLOCK_BYTES or count > MAX_BLOCK_FRAMES or not first <= last:
-        raise Damage("no block begins here", offset)
+        raise DamagedSegment("no block begins here", offset)
     index = _read(file, offset + len(data), index_bytes)
     if data[_HEAD.size :] != _checksum(data[: _HEAD.size] + index):
-        raise Damage("the head of a block is damaged", offset)
+        raise DamagedSegment("the head of a block is damaged", offset)
     begin = offset + len(data) + index_bytes
     return BlockHead(offset, begin, payload_bytes, raw_bytes, count, number, first, last, checksum, index)
 
 
 def read_frames(file: BinaryIO, head: BlockHead) -> list[Frame]:
-    """Return the frames of a block. Raises `Damage`."""
+    """Return the frames of a block. Raises `DamagedSegment`."""
     try:
         payload = _read(file, head.payload_offset, head.payload_bytes)
-    except Damage as damage:
-        raise Damage(damage.message, head.offset) from None
+    except DamagedSegment as damage:
+        raise DamagedSegment(damage.message, head.offset) from None
     if _checksum(payload) != head.payload_checksum:
-        raise Damage("a block is damaged", head.offset, head.end)
+        raise DamagedSegment("a block is damaged", head.offset, head.end)
     try:
         raw = zstd.ZstdDecompressor().decompress(payload, max_length=head.raw_bytes)
         frames = list(islice(unpacked(raw, head.first_number), head.frames + 1))
     except (zstd.ZstdError, EOFError, FrameError) as error:
-        raise Damage(f"a block cannot be unpacked: {error}", head.offset, head.end) from error
+        raise DamagedSegment(f"a block cannot be unpacked: {error}", head.offset, head.end) from error
     if len(raw) != head.raw_bytes or len(frames) != head.frames:
-        raise Damage("a block does not hold what its head says", head.offset, head.end)
+        raise DamagedSegment("a block does not hold what its head says", head.offset, head.end)
     return frames
 
 
@@ -221,7 +221,7 @@ def _read(file: BinaryIO, offset: int, count: int) -> bytes:
     file.seek(offset)
     data = file.read(count)
     if len(data) < count:
-        raise Damage("ends within a block" if offset else "ends within its header", offset)
+        raise DamagedSegment("ends within a block" if offset else "ends within its header", offset)
     return data
 
 
@@ -232,14 +232,14 @@ def _checksum(data: bytes) -> bytes:
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-class Cut(NamedTuple):
+class TornTail(NamedTuple):
     """An incomplete end that was removed from a segment."""
 
     file: Path
     bytes: int
 
 
-def cut_torn_tail(path: Path) -> tuple[int, Cut | None]:
+def cut_torn_tail(path: Path) -> tuple[int, TornTail | None]:
     """Truncate a segment after its last intact block. Return the number of the next frame and the
     removed part. A segment without intact blocks is deleted; the number is then 0."""
     size, end, following = path.stat().st_size, 0, 0
@@ -251,19 +251,19 @@ def cut_torn_tail(path: Path) -> tuple[int, Cut | None]:
                 at = head.end
                 if _is_good(file, head):
                     end, following = at, head.first_number + head.frames
-        except Damage:
+        except DamagedSegment:
             pass
     if not following:
         path.unlink()
     elif end < size:
         os.truncate(path, end)
-    return following, Cut(path, size - end) if end < size else None
+    return following, TornTail(path, size - end) if end < size else None
 
 
 def _is_good(file: BinaryIO, head: BlockHead) -> bool:
     try:
         read_frames(file, head)
-    except Damage:
+    except DamagedSegment:
         return False
     return True
 
@@ -278,7 +278,7 @@ class SegmentWriter:
         self._limits = limits
         self._now = now
         #: The removed incomplete end of an earlier writer's segment.
-        self.cut: Cut | None = None
+        self.cut: TornTail | None = None
         #: The number of the next frame.
         self.next_number = 0
         self._segment = 0

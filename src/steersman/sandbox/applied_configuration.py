@@ -41,7 +41,7 @@ class AppliedConfiguration:
         """Apply a configuration. Raise `InputError`, without any change, if it is invalid."""
         options = loaded(text, self._schedulers.current.scheduler.options)
         await self._schedulers.replace(options)
-        self._tell(ConfigurationSource(text, is_applied=True))
+        self._notify(ConfigurationSource(text, is_applied=True))
 
     async def restore(self) -> None:
         """Restore the initial configuration, if another one was applied."""
@@ -49,9 +49,9 @@ class AppliedConfiguration:
         if self._schedulers.current.scheduler.options is options:
             return
         await self._schedulers.replace(options)
-        self._tell(written)
+        self._notify(written)
 
-    def _tell(self, written: ConfigurationSource) -> None:
+    def _notify(self, written: ConfigurationSource) -> None:
         self.written = written
         for told in self._followers:
             told()

@@ -26,7 +26,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "next_decision": "NextDecision",
         "pools.node_costs": "pool_of price_of",
         "pools.node_pools": "NodePool NodePools PoolsSource load_pools",
-        "probes.fill": "Filled NewPod fill_nodes show_owner",
+        "probes.fill": "FillResult NewPod fill_nodes show_owner",
         "probes.node_probe": "NodeProbe filters_by",
         "probes.node_trials": "FullRun NodeTrials",
         "probes.pod_moves": (

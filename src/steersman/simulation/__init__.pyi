@@ -21,7 +21,7 @@ from steersman.simulation.pools.node_pools import (
     load_pools as load_pools,
 )
 from steersman.simulation.probes.fill import (
-    Filled as Filled,
+    FillResult as FillResult,
     NewPod as NewPod,
     fill_nodes as fill_nodes,
     show_owner as show_owner,

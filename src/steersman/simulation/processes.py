@@ -142,7 +142,7 @@ class _Worker:
         except (EOFError, OSError):
             return None
 
-    def tell(self, message: bytes) -> bool:
+    def send(self, message: bytes) -> bool:
         """Send a message; return False if the process has died."""
         try:
             self.connection.send_bytes(message)
@@ -231,9 +231,9 @@ class _Pool(Generic[TaskT, ResultT]):
         worker.task = self._waiting.popleft()
         task = pickle.dumps(self._tasks[worker.task], pickle.HIGHEST_PROTOCOL)
         if worker.has_function:
-            return worker.tell(task)
+            return worker.send(task)
         worker.has_function = True
-        return worker.tell(self._function) and worker.tell(task)
+        return worker.send(self._function) and worker.send(task)
 
     def _replace(self, worker: _Worker) -> None:
         """Replace a worker that died, and queue its task next."""
@@ -285,11 +285,11 @@ def _work(connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _end_with_parent()
     with contextlib.suppress(EOFError, OSError):
-        _say(connection, _Answer())
+        _send(connection, _Answer())
         function = _outcome(pickle.loads, connection.recv_bytes())
         while True:
             task = connection.recv_bytes()
-            _say(connection, function if function.error is not None else _outcome(_apply, function.result, task))
+            _send(connection, function if function.error is not None else _outcome(_apply, function.result, task))
 
 
 def _apply(function: Callable[[Any], Any], task: bytes) -> Any:
@@ -300,7 +300,7 @@ def _outcome(call: Callable[..., Any], *arguments: Any) -> _Answer:
     try:
         return _Answer(call(*arguments))
     except Exception as error:
-        return _Answer(error=_told(error))
+        return _Answer(error=_picklable(error))
 
 
 def _end_with_parent() -> None:
@@ -316,15 +316,15 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _say(connection: Connection, answer: _Answer) -> None:
+def _send(connection: Connection, answer: _Answer) -> None:
     try:
         message = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
     except Exception as error:  # a result that cannot be pickled
-        message = pickle.dumps(_Answer(error=_told(error)), pickle.HIGHEST_PROTOCOL)
+        message = pickle.dumps(_Answer(error=_picklable(error)), pickle.HIGHEST_PROTOCOL)
     connection.send_bytes(message)
 
 
-def _told(error: Exception) -> Exception:
+def _picklable(error: Exception) -> Exception:
     """Return a picklable copy of the error with its traceback as a note."""
     where = "".join(traceback.format_exception(error))
     try:

@@ -12,7 +12,7 @@ from typing import TypeVar
 import pytest
 import uvloop
 
-from steersman.kube.http.answers import BadAnswer
+from steersman.kube.http.answers import InvalidAnswer
 from steersman.kube.http.connector import Connector, NotSent
 from steersman.kube.http.http1 import MAX_HANDSHAKES, Channel, ChannelPool
 from steersman.kube.http.url import Url
@@ -266,7 +266,7 @@ def test_what_is_not_http_is_refused(run: Runs) -> None:
     async def work() -> None:
         server = Server(lambda number: b"hello\r\n\r\n")
         async with serving(server) as pool:
-            with pytest.raises(BadAnswer, match="not an answer in HTTP"):
+            with pytest.raises(InvalidAnswer, match="not an answer in HTTP"):
                 await pool.exchange(REQUEST, 5, 5)
 
     run(work())

@@ -38,7 +38,7 @@ from tests.kube.http.http2_peer import (
 )
 
 from steersman.kube.http import http2
-from steersman.kube.http.answers import BadAnswer
+from steersman.kube.http.answers import InvalidAnswer
 from steersman.kube.http.connector import NotSent
 from steersman.kube.http.http2 import MAX_STREAMS, Http2Answer, Http2Connection
 
@@ -109,7 +109,7 @@ def test_headers_are_read_when_they_are_asked_for() -> None:
         connection.data_received(answer(1, b"", 429, ("retry-after", "7")))
         assert (await asked).header("retry-after") == "7"
         broken = Http2Answer(200, b"\x88\x0f", b"")
-        with pytest.raises(BadAnswer):
+        with pytest.raises(InvalidAnswer):
             broken.header("retry-after")
 
     play(script)
@@ -195,7 +195,7 @@ def test_what_is_not_http2_ends_the_connection(data: bytes, complaint: str) -> N
         asked = ask(connection)
         await turn()
         connection.data_received(data)
-        with pytest.raises(BadAnswer, match=complaint):
+        with pytest.raises(InvalidAnswer, match=complaint):
             await asked
         assert wire.is_aborted
         assert not connection.is_open
@@ -382,7 +382,7 @@ def test_a_server_that_sends_more_than_there_is_room_for_is_cut_off(monkeypatch:
         asked = ask(connection)
         await turn()
         connection.data_received(frame(HEADERS, END_HEADERS, 1, head(200)) + frame(DATA, 0, 1, b"x" * 16384) * 4)
-        with pytest.raises(BadAnswer, match="more than there is room for"):
+        with pytest.raises(InvalidAnswer, match="more than there is room for"):
             await asked
 
     play(script)
@@ -395,7 +395,7 @@ def test_an_answer_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
         asked = ask(connection)
         await turn()
         connection.data_received(frame(HEADERS, END_HEADERS, 1, head(200)) + frame(DATA, 0, 1, b"x" * 100))
-        with pytest.raises(BadAnswer, match="more than 100 bytes"):
+        with pytest.raises(InvalidAnswer, match="more than 100 bytes"):
             await asked
         assert connection.is_open
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from steersman.kube.http.answers import MAX_BODY_BYTES, BadAnswer
+from steersman.kube.http.answers import MAX_BODY_BYTES, InvalidAnswer
 from steersman.kube.http.streams import BUFFER_BYTES, StreamedAnswer
 
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -154,7 +154,7 @@ def test_a_time_that_is_over_while_nobody_waits_ends_nothing() -> None:
 def test_what_is_no_answer_is_refused(wrong: bytes) -> None:
     async def scenario(stream: StreamedAnswer, transport: FakeTransport) -> None:
         stream.data_received(wrong)
-        with pytest.raises(BadAnswer):
+        with pytest.raises(InvalidAnswer):
             await stream.read(SECONDS)
         assert transport.is_closed
 

@@ -9,7 +9,7 @@ import pytest
 from tests.kube.observe.measured_cluster import MeasuredCluster
 
 from steersman import api
-from steersman.kube.observe import CacheComparison, Mismatch, beliefs
+from steersman.kube.observe import CacheComparison, Mismatch, debugger_snapshot
 from steersman.kube.observe.debugger import difference
 from steersman.testing import make_node, make_pod
 
@@ -17,7 +17,7 @@ from steersman.testing import make_node, make_pod
 def compared(cluster: MeasuredCluster) -> CacheComparison:
     scheduler = cluster.scheduler
     nodes, pods = cluster.store.objects(api.Node).values(), cluster.store.objects(api.Pod).values()
-    return asyncio.run(beliefs(nodes, pods, scheduler.cache, scheduler.queue, scheduler.profiles).compare())
+    return asyncio.run(debugger_snapshot(nodes, pods, scheduler.cache, scheduler.queue, scheduler.profiles).compare())
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,9 @@ def test_what_the_watch_did_not_deliver_is_missed(cluster: MeasuredCluster) -> N
     scheduler = cluster.scheduler
     nodes = [*cluster.store.objects(api.Node).values(), make_node("unseen").obj()]
     lost = make_pod("lost").node("n1").obj()
-    found = asyncio.run(beliefs(nodes, [lost], scheduler.cache, scheduler.queue, scheduler.profiles).compare())
+    found = asyncio.run(
+        debugger_snapshot(nodes, [lost], scheduler.cache, scheduler.queue, scheduler.profiles).compare()
+    )
     assert found.nodes == Mismatch(missed=("unseen",))
     assert found.pods == Mismatch(missed=(lost.metadata.uid,))
     assert found.text().startswith("Cache mismatch: missedNodes=['unseen'] redundantNodes=[]\n")
@@ -64,5 +66,5 @@ def test_what_the_api_server_no_longer_has_is_redundant(cluster: MeasuredCluster
     pod = cluster.add_pod("web")
     cluster.run()
     scheduler = cluster.scheduler
-    found = asyncio.run(beliefs([], [], scheduler.cache, scheduler.queue, scheduler.profiles).compare())
+    found = asyncio.run(debugger_snapshot([], [], scheduler.cache, scheduler.queue, scheduler.profiles).compare())
     assert found == CacheComparison(Mismatch(redundant=("n1",)), Mismatch(redundant=(pod.metadata.uid,)))

@@ -14,11 +14,11 @@ from steersman.kube.serving import Access, AccessControl, AccessOptions, User
 from steersman.kube.serving.access import (
     AccessForbidden,
     Granted,
-    KeptVerdicts,
     OpenPaths,
     Unauthenticated,
     Undecided,
     Verdict,
+    VerdictCache,
     bearer_token,
 )
 
@@ -148,7 +148,7 @@ def test_a_star_in_the_middle_of_a_path_is_refused() -> None:
 
 
 def test_many_tokens_do_not_fill_the_memory() -> None:
-    kept: KeptVerdicts[int] = KeptVerdicts(ManualClock())
+    kept: VerdictCache[int] = VerdictCache(ManualClock())
     for number in range(10_000):
         kept.keep(number, number, 60)
     assert len(kept) <= 4096

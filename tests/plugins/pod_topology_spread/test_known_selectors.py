@@ -9,7 +9,7 @@ from tests.equivalence.examples import search
 
 from steersman import api
 from steersman.framework.pod_info import PodShapes
-from steersman.scheduler.plugins.pod_topology_spread.default_selector import KnownSelectors, default_selector
+from steersman.scheduler.plugins.pod_topology_spread.default_selector import DefaultSelectorCache, default_selector
 from steersman.scheduler.state.objects import ObjectStore
 from steersman.testing import (
     Expression,
@@ -55,7 +55,7 @@ class Events(RuleBasedStateMachine):
     @initialize(pods=st.lists(some_pods(), min_size=3, max_size=6))
     def begin(self, pods: list[api.Pod]) -> None:
         self.objects = ObjectStore()
-        self.known = KnownSelectors(self.objects)
+        self.known = DefaultSelectorCache(self.objects)
         self.pods = pods
 
     @rule(obj=some_objects())

@@ -9,7 +9,7 @@ import msgspec
 
 from steersman import api
 from steersman.base.clock import ManualClock
-from steersman.run.app import Effective, RunOptions, effective
+from steersman.run.app import EffectiveSettings, RunOptions, effective
 from steersman.run.shadow import DecisionComparison, DecisionMoment, ShadowFollower
 from steersman.testing import make_node, make_pod
 
@@ -22,7 +22,7 @@ class WatchedCluster:
     """The events of a cluster, as a watch shows them to a shadow. Every event is a millisecond after the one before it."""
 
     def __init__(
-        self, *found: api.Object, settings: Effective = _DEFAULTS, is_watched_from_the_start: bool = False
+        self, *found: api.Object, settings: EffectiveSettings = _DEFAULTS, is_watched_from_the_start: bool = False
     ) -> None:
         """The shadow finds these objects; or it is there before them, as the other scheduler is."""
         self.clock = ManualClock(1000.0)

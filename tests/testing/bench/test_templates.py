@@ -59,7 +59,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_another_kind_than_the_operation_needs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r'kind: is of the wrong kind \(got "Pod"\); use a Node'):
-        template(tmp_path, pod()).make_a(api.Node)
+        template(tmp_path, pod()).make_object(api.Node)
 
 
 def test_a_kind_that_nobody_reads_is_told_apart(tmp_path: Path) -> None:

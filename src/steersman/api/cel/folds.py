@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Closures for comprehensions: the expansions of `all`, `map`, `cel.bind` and other macros.
 
-An error in a step does not end the loop: the accumulator holds it as a `HeldError`, which later
+An error in a step does not end the loop: the accumulator holds it as a `DeferredError`, which later
 steps may absorb. So `[0, 1].exists(x, 1 / x == 1)` is true.
 """
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from steersman.api.cel.comparison import keys_of
 from steersman.api.cel.cost import LOOKUP
 from steersman.api.cel.errors import Aborted, CelError
-from steersman.api.cel.frame import UNSET, EvaluationFrame, EvaluationPlan, Evaluator, HeldError, charge, computed
+from steersman.api.cel.frame import UNSET, DeferredError, EvaluationFrame, EvaluationPlan, Evaluator, charge, computed
 from steersman.api.cel.meter import paced
 from steersman.api.cel.values import GrowingList, GrowingMap, Value, from_key, go_name
 
@@ -44,7 +44,7 @@ def accumulator(slot: int, initial: EvaluationPlan) -> EvaluationPlan:
         value = frame.variables[slot]
         if value is UNSET:
             value = frame.variables[slot] = _initialised(initialise, frame)
-        if type(value) is HeldError:
+        if type(value) is DeferredError:
             raise value.error
         return value
 
@@ -67,7 +67,7 @@ def fold(parts: Parts, slots: Slots) -> EvaluationPlan:
             variables[slots.variable] = first
             if slots.second_variable is not None:
                 variables[slots.second_variable] = second
-            if not _goes_on(condition, frame):
+            if not _continues(condition, frame):
                 break
             variables[slots.accumulator] = _stepped(step, frame)
         return _finished(result(frame))
@@ -81,7 +81,7 @@ def _initialised(initialise: Evaluator, frame: EvaluationFrame) -> Value:
     except Aborted:
         raise
     except CelError as error:
-        return HeldError(error)
+        return DeferredError(error)
     if isinstance(value, list) and not value:
         return GrowingList()
     if isinstance(value, dict) and not value:
@@ -103,7 +103,7 @@ def _items(over: Value, *, pairs: bool) -> Iterable[tuple[Value, Value]]:
     raise CelError(f"got '{go_name(over)}', expected iterable type")
 
 
-def _goes_on(condition: Evaluator, frame: EvaluationFrame) -> bool:
+def _continues(condition: Evaluator, frame: EvaluationFrame) -> bool:
     try:
         return condition(frame) is not False
     except Aborted:
@@ -118,7 +118,7 @@ def _stepped(step: Evaluator, frame: EvaluationFrame) -> Value:
     except Aborted:
         raise
     except CelError as error:
-        return HeldError(error)
+        return DeferredError(error)
 
 
 def _finished(result: Value) -> Value:

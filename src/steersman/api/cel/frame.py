@@ -43,7 +43,7 @@ class EvaluationFrame:
 Evaluator: TypeAlias = Callable[[EvaluationFrame], Value]
 
 
-class HeldError(NamedTuple):
+class DeferredError(NamedTuple):
     """Error in an accumulator: raised when read, and possibly absorbed by a later iteration."""
 
     error: CelError

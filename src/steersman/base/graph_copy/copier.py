@@ -252,13 +252,13 @@ class GraphCopy:
         reference."""
         target = original()
         made = target if target is None or _plan(type(target)).copier is None else self.memo.get(id(target))
-        return original if target is None else weakref.ref(_Gone() if made is None else made)
+        return original if target is None else weakref.ref(_DeadTarget() if made is None else made)
 
     def copy_weak_method(self, original: weakref.WeakMethod[Any]) -> weakref.ref[Any]:
         method = original()
         owner = None if method is None else self.memo.get(id(method.__self__))
         if method is None or owner is None:
-            return weakref.ref(_Gone())
+            return weakref.ref(_DeadTarget())
         return weakref.WeakMethod(types.MethodType(method.__func__, owner))
 
     # -- values of libraries ----------------------------------------------------------------------
@@ -342,7 +342,7 @@ class GraphCopy:
         }
 
 
-class _Gone:
+class _DeadTarget:
     """Target of dead weak references."""
 
 

@@ -45,7 +45,7 @@ class AdmissionWebhooks:
         self._validating = stored_kind(catalog, "ValidatingWebhookConfiguration")
 
     @property
-    def are_there(self) -> bool:
+    def have_callable(self) -> bool:
         """Whether any configured webhook can be called."""
         kinds = (self._mutating, self._validating)
         return any(is_called(hook) for kind in kinds for _, hook in self._hooks(kind))

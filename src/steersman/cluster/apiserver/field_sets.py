@@ -31,7 +31,7 @@ def to_fields_v1(fields: FieldSet) -> dict[str, Any]:
         for step in path:
             node = node.setdefault(step, {})
         node[_ITSELF] = {}
-    return _without_lonely_dots(tree)
+    return _without_empty_dots(tree)
 
 
 def from_fields_v1(tree: Mapping[str, Any]) -> FieldSet:
@@ -53,11 +53,11 @@ def _collect(tree: Mapping[str, Any], prefix: Path, paths: set[Path]) -> None:
             paths.add(path)
 
 
-def _without_lonely_dots(tree: dict[str, Any]) -> dict[str, Any]:
+def _without_empty_dots(tree: dict[str, Any]) -> dict[str, Any]:
     """Replace `{".": {}}` by `{}`."""
     if tree.keys() == {_ITSELF}:
         return {}
-    return {step: below if step == _ITSELF else _without_lonely_dots(below) for step, below in tree.items()}
+    return {step: below if step == _ITSELF else _without_empty_dots(below) for step, below in tree.items()}
 
 
 def path_text(path: Path) -> str:

@@ -200,7 +200,7 @@ def _custom_schema(schema: Document, group: str, version: str, kind: str) -> Doc
     properties = {
         **(schema.get("properties") or {}),
         **_type_meta(),
-        "metadata": _beside(OBJECT_META, f"Standard object's metadata. More info: {_CONVENTIONS}#metadata"),
+        "metadata": _reference(OBJECT_META, f"Standard object's metadata. More info: {_CONVENTIONS}#metadata"),
     }
     return {
         "type": "object",
@@ -216,7 +216,7 @@ def _custom_list(group_version: str, group: str, version: str, kind: str, list_k
     return {
         "type": "object",
         "required": ["items"],
-        "properties": {**_type_meta(), "metadata": _beside(_LIST_META, description), "items": items},
+        "properties": {**_type_meta(), "metadata": _reference(_LIST_META, description), "items": items},
         "x-kubernetes-group-version-kind": [{"group": group, "kind": list_kind, "version": version}],
     }
 
@@ -227,7 +227,7 @@ def _type_meta() -> Document:
     return {name: config_map[name] for name in ("apiVersion", "kind")}
 
 
-def _beside(name: str, description: str) -> Document:
+def _reference(name: str, description: str) -> Document:
     return {"allOf": [{"$ref": _COMPONENTS + name}], "description": description}
 
 

@@ -104,7 +104,7 @@ class ApiService:
     def takes_long(self, request: ApiRequest) -> bool:
         """Return whether the request should run in a thread: it has a large body, or may call
         webhooks."""
-        return len(request.body) > LARGE_BODY_BYTES or (request.method != "GET" and self._webhooks.are_there)
+        return len(request.body) > LARGE_BODY_BYTES or (request.method != "GET" and self._webhooks.have_callable)
 
     def answer(self, request: ApiRequest, loop: asyncio.AbstractEventLoop | None = None) -> Answer:
         """Return the response, also for errors. `loop` is the store's, given by other threads."""

@@ -122,7 +122,7 @@ class HorizontalAutoscaler(Controller):
         autoscaler, memory = self.store.find(HorizontalPodAutoscaler, name), self._memories.get(name)
         if autoscaler is None or memory is None:
             return
-        look = _Look(self, autoscaler, memory)
+        look = _AutoscalerSync(self, autoscaler, memory)
         look.run()
         if look.status != autoscaler.status:
             current = self.store.get(HorizontalPodAutoscaler, name)
@@ -130,7 +130,7 @@ class HorizontalAutoscaler(Controller):
         self.enqueue_after(name, SYNC_SECONDS, is_background=not look.is_awaited)
 
 
-class _Look:
+class _AutoscalerSync:
     """Sync of one autoscaler with its target and the load."""
 
     def __init__(self, controller: HorizontalAutoscaler, autoscaler: HorizontalPodAutoscaler, memory: _Memory) -> None:

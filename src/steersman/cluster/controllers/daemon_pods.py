@@ -202,7 +202,7 @@ class DaemonCount:
         has_generation = bool(self.generation) and labels.get(TEMPLATE_GENERATION_LABEL) == self.generation
         return has_generation or labels.get(REVISION_LABEL) == self.digest
 
-    def sorted_out(self, node: str) -> DaemonPodsOfNode:
+    def sort_pods(self, node: str) -> DaemonPodsOfNode:
         new = old = None
         for pod in self.pods_on(node):
             if pod.metadata.deletion_timestamp is not None:
@@ -242,7 +242,7 @@ class DaemonCount:
         return min(self._waiting.values(), default=None)
 
     def _count(self, fit: DaemonFit, name: str, now: float) -> NodeCount:
-        pods, (new, old, is_clear) = self.pods_on(name), self.sorted_out(name)
+        pods, (new, old, is_clear) = self.pods_on(name), self.sort_pods(name)
         self._waiting.pop(name, None)
         if old is not None and is_clear:
             self.outdated[name] = None

@@ -243,7 +243,7 @@ class DaemonSetController(PodOwnerController[DaemonSet]):
         """Replace unavailable old pods at once, and available ones within maxUnavailable."""
         work, candidates = Work([], []), list[Pod]()
         for name in count.outdated:
-            new, old, _ = count.sorted_out(name)
+            new, old, _ = count.sort_pods(name)
             if old is None or new is not None:
                 continue
             (candidates if count.is_available(old, now) else work.pods).append(old)
@@ -254,7 +254,7 @@ class DaemonSetController(PodOwnerController[DaemonSet]):
         """Replace old pods with surge: delete them when the new pods are available."""
         work, candidates, leaving, doubled = Work([], []), list[str](), list[Pod](), 0
         for name in count.outdated:
-            new, old, _ = count.sorted_out(name)
+            new, old, _ = count.sort_pods(name)
             if old is None:
                 continue
             if new is not None:

@@ -32,7 +32,7 @@ class _Candidate(NamedTuple):
     created: float | None
 
 
-def first_to_go(pods: Iterable[Pod], family: Iterable[Pod], count: int, now: float) -> list[Pod]:
+def pods_to_delete(pods: Iterable[Pod], family: Iterable[Pod], count: int, now: float) -> list[Pod]:
     """Return `count` pods to delete; `family` are all pods of the same Deployment."""
     pods = list(pods)
     if count >= len(pods):

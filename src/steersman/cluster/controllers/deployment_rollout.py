@@ -49,7 +49,7 @@ class DeploymentRollout:
             self._find_newest()
             self._write_counts()
             return
-        self._tell_of_pause()
+        self._update_paused_condition()
         if self._deployment.spec.paused or self._is_to_be_scaled():
             self._scale_all()
         elif self._deployment.spec.strategy.type == RECREATE:
@@ -97,11 +97,11 @@ class DeploymentRollout:
         except AlreadyExists:
             self._newest, is_new = self._existing(made), False
         except StatusError as refusal:
-            self._tell_of_refusal(made, refusal)
+            self._report_create_error(made, refusal)
             raise
         name, conditions = self._newest.metadata.name, self._deployment.status.conditions
         if is_new:
-            self._tell_of_scaling(name, 0, wanted(made))
+            self._record_scaling(name, 0, wanted(made))
             if status.has_progress_deadline(self._deployment):
                 message = f'Created new replica set "{name}"'
                 conditions = self._with_progress("True", status.NEW_REPLICA_SET_CREATED, message)
@@ -120,7 +120,7 @@ class DeploymentRollout:
         self._deployment = self._store.update_status(_replace(self._deployment, status=counted))
         raise AlreadyExists(ReplicaSet, key(made))
 
-    def _tell_of_refusal(self, made: ReplicaSet, refusal: StatusError) -> None:
+    def _report_create_error(self, made: ReplicaSet, refusal: StatusError) -> None:
         message = f'Failed to create new replica set "{made.metadata.name}": {refusal.message}'
         if status.has_progress_deadline(self._deployment):
             conditions = self._with_progress("False", status.REPLICA_SET_CREATE_ERROR, message)
@@ -290,7 +290,7 @@ class DeploymentRollout:
             return False
         self._put(self._store.update(changed))
         if before != size:
-            self._tell_of_scaling(replica_set.metadata.name, before, size)
+            self._record_scaling(replica_set.metadata.name, before, size)
         return before != size
 
     def _put(self, written: ReplicaSet) -> None:
@@ -312,7 +312,7 @@ class DeploymentRollout:
     def _is_complete(self) -> bool:
         return status.is_complete(self._deployment, self._deployment.status)
 
-    def _tell_of_pause(self) -> None:
+    def _update_paused_condition(self) -> None:
         """Suspend the progress deadline while the Deployment is paused."""
         deployment = self._deployment
         present = status.find_condition(deployment.status.conditions, status.PROGRESSING)
@@ -358,7 +358,7 @@ class DeploymentRollout:
             left = status.progress_deadline(deployment, progress) - self._store.clock.now()
             self._controller.enqueue_after(key(deployment), max(left, 0.0) + 1.0, is_background=True)
 
-    def _tell_of_scaling(self, name: str, before: int, after: int) -> None:
+    def _record_scaling(self, name: str, before: int, after: int) -> None:
         if before != after:
             direction = "up" if before < after else "down"
             self._record(SCALING_REPLICA_SET, f"Scaled {direction} replica set {name} from {before} to {after}")

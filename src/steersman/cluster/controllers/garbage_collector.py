@@ -55,7 +55,7 @@ class GarbageCollector(Controller):
     def _on_event(self, _: EventType, old: Object | None, new: Object | None) -> None:
         if new is None:
             if old is not None:
-                self._went(old)
+                self._on_removed(old)
         elif old is None:
             self._came(new)
         else:
@@ -75,7 +75,7 @@ class GarbageCollector(Controller):
         if meta.deletion_timestamp is not None:
             self.enqueue(meta.uid)
 
-    def _went(self, obj: Object) -> None:
+    def _on_removed(self, obj: Object) -> None:
         meta = obj.metadata
         self._places.pop(meta.uid)
         self._gone[meta.uid] = None

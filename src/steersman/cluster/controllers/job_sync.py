@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from steersman.api import Job, JobCondition, Pod, key, timestamps
-from steersman.cluster.controllers.deletion_order import first_to_go
+from steersman.cluster.controllers.deletion_order import pods_to_delete
 from steersman.cluster.controllers.job_indexes import (
     completion_index,
     first_pending,
@@ -88,7 +88,7 @@ class JobSync:
 
     def run(self) -> None:
         """Sync the Job. Errors of pod writes are raised after all other steps."""
-        self._take_stock()
+        self._count_pods()
         if self._draft.value.start_time is None and not self._job.spec.suspend:
             self._draft.change(start_time=self._store.timestamp())
         end = self._reason_to_end()
@@ -103,7 +103,7 @@ class JobSync:
         if self._trouble is not None:
             raise self._trouble
 
-    def _take_stock(self) -> None:
+    def _count_pods(self) -> None:
         known_succeeded, known_failed = set(self._draft.uncounted.succeeded), set(self._draft.uncounted.failed)
         succeeded = [pod for pod in self._valid(known_succeeded) if pod.status.phase == "Succeeded"]
         failed = [pod for pod in self._valid(known_failed) if self._has_failed(pod)]
@@ -276,11 +276,11 @@ class JobSync:
                 by_index.setdefault(self._index(pod), []).append(pod)
             gone = by_index.pop(None, [])
             for same in by_index.values():
-                gone += first_to_go(same, (), len(same) - 1, self._now)
+                gone += pods_to_delete(same, (), len(same) - 1, self._now)
             uids = {pod.metadata.uid for pod in gone}
             left = [pod for pod in left if pod.metadata.uid not in uids]
         if len(gone) < count:
-            gone += first_to_go(left, (), count - len(gone), self._now)
+            gone += pods_to_delete(left, (), count - len(gone), self._now)
         return gone
 
     def _remove(self, pods: Sequence[Pod]) -> None:

@@ -25,7 +25,7 @@ from steersman.api import (
 from steersman.base import GroupedDict
 from steersman.base.graph_copy import GraphCopy, copied_attributes, copied_by, emptied
 from steersman.cluster.controllers.controller import FAILED_CREATE, Cluster, controller_of
-from steersman.cluster.controllers.deletion_order import first_to_go
+from steersman.cluster.controllers.deletion_order import pods_to_delete
 from steersman.cluster.controllers.owned_pods import compiled_selector
 from steersman.cluster.controllers.pod_owner import PodOwnerController
 from steersman.cluster.controllers.pod_states import available_at, is_active, is_ready, is_terminating
@@ -263,7 +263,7 @@ class ReplicaSetController(PodOwnerController[Replicated]):
     def _delete(self, owner: Replicated, surplus: int) -> StatusError | None:
         active = [pod for pod in self.owned.owned_by(owner.metadata.uid).values() if is_active(pod)]
         failure: StatusError | None = None
-        for pod in first_to_go(active, self._family(owner), surplus, self.store.clock.now()):
+        for pod in pods_to_delete(active, self._family(owner), surplus, self.store.clock.now()):
             try:
                 self.pods.delete(key(pod), grace_period_seconds=None)
             except NotFound:

@@ -268,13 +268,13 @@ class StatefulStep:
             self._controller.claims.own_right(self._set, pod, ordinal)
         if self._is_ordered and (self._is_unavailable(pod) or pod.status.phase != "Running"):
             return False
-        self._put_right(pod, ordinal)
+        self._repair_identity(pod, ordinal)
         is_settled = pod.status.phase == "Running" and not self._is_unavailable(pod)
         if is_settled and self._count.settled_below == ordinal:
             self._count.settled_below += 1
         return True
 
-    def _put_right(self, pod: Pod, ordinal: int) -> None:
+    def _repair_identity(self, pod: Pod, ordinal: int) -> None:
         """Set missing identity labels of a pod, and the owners of its claims."""
         meta = pod.metadata
         if meta.labels.get(POD_NAME_LABEL) != meta.name:

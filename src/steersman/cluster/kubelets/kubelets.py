@@ -29,7 +29,7 @@ from steersman.cluster.kubelets.pod_sync import PodSync, is_replaced, killed_rec
 from steersman.cluster.kubelets.policy import DEFAULT_POLICY, KubeletPolicy, PodSettings
 from steersman.cluster.kubelets.reports import UNUSABLE_ANNOTATION, PodReports
 from steersman.cluster.store import DELETED, EventType, ObjectEventRecorder, Store, Timers
-from steersman.cluster.store.heartbeats import fall_silent, resume_heartbeat
+from steersman.cluster.store.heartbeats import resume_heartbeat, stop_heartbeat
 from steersman.cluster.store.pods import with_condition
 
 STARTED_CONDITIONS: Final = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
@@ -102,7 +102,7 @@ class Kubelets:
         self._store.get(Node, node)
         if node not in self._silent:
             self._silent.add(node)
-            fall_silent(self._store, node)
+            stop_heartbeat(self._store, node)
 
     def recover(self, node: str) -> None:
         """Restart the node's kubelet, which reports past container changes. Raise `NotFound`."""
@@ -391,7 +391,7 @@ class Kubelets:
             begun = moment - (pod.metadata.deletion_grace_period_seconds or 0)
             moment = min(moment, begun + stop)
         if self._writes_full:
-            self._reports.tell_of_killing(pod)
+            self._reports.record_killing(pod)
         self._after(moment - self._store.clock.now(), self._remove, pod)
 
     def _stop_seconds(self, pod: Pod) -> float | None:

@@ -30,7 +30,7 @@ from steersman.cluster.store.documents import Document, carried
 _replace = msgspec.structs.replace
 
 
-class _Happening(NamedTuple):
+class _KubeletEvent(NamedTuple):
     reason: str
     message: str
     is_warning: bool = False
@@ -86,7 +86,7 @@ class PodReports:
         if self._record is not None:
             self._record(rejected, reason, message, is_warning=True)
 
-    def tell_of_killing(self, pod: Pod) -> None:
+    def record_killing(self, pod: Pod) -> None:
         if self._record is not None:
             for container in pod.spec.containers:
                 self._record(pod, "Killing", f"Stopping container {container.name}")
@@ -152,22 +152,22 @@ def _assumed_records(pod: Pod) -> PodRecords:
     return PodRecords(tuple(init_record(*each) for each in enumerate(waiting.init)), main)
 
 
-def _happenings(pod: Pod, before: PodRecords, sync: PodSync) -> Iterator[_Happening]:
+def _happenings(pod: Pod, before: PodRecords, sync: PodSync) -> Iterator[_KubeletEvent]:
     """Yield the events between two reports."""
     old = {record.name: record for record in (*before.init, *before.main)}
     for record in (*sync.records.init, *sync.records.main):
         was = old.get(record.name, record)
         if record.container_id != was.container_id:
-            yield _Happening("Pulled", f'Container image "{record.image}" already present on machine')
-            yield _Happening("Created", "Container created")
-            yield _Happening("Started", "Container started")
+            yield _KubeletEvent("Pulled", f'Container image "{record.image}" already present on machine')
+            yield _KubeletEvent("Created", "Container created")
+            yield _KubeletEvent("Started", "Container started")
         waiting, waited = record.state.waiting, was.state.waiting
         if waiting is not None and waiting.reason == CRASH_LOOP and waiting != waited:
             name = f"{pod.metadata.name}_{pod.metadata.namespace}({pod.metadata.uid})"
             message = f"Back-off restarting failed container {record.name} in pod {name}"
-            yield _Happening("BackOff", message, is_warning=True)
+            yield _KubeletEvent("BackOff", message, is_warning=True)
     if sync.reason:
-        yield _Happening(sync.reason, sync.message)
+        yield _KubeletEvent(sync.reason, sync.message)
 
 
 UNUSABLE_ANNOTATION: Final = "InvalidAnnotation"

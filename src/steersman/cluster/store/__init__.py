@@ -30,7 +30,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "eviction": "budgets_of evict",
         "feed": "feed",
         "finalizers": "CONTROLLED_FINALIZERS TERMINATING",
-        "heartbeats": "Lease NODE_LEASES fall_silent renew renewed_at resume_heartbeat",
+        "heartbeats": "Lease NODE_LEASES stop_heartbeat renew renewed_at resume_heartbeat",
         "history": "ADDED BOOKMARK Commit DELETED EventType MODIFIED",
         "pods": "Pods with_condition",
         "ports": "ObjectEventRecorder Timers ignore_event",

@@ -36,10 +36,10 @@ from steersman.cluster.store.finalizers import (
 from steersman.cluster.store.heartbeats import (
     NODE_LEASES as NODE_LEASES,
     Lease as Lease,
-    fall_silent as fall_silent,
     renew as renew,
     renewed_at as renewed_at,
     resume_heartbeat as resume_heartbeat,
+    stop_heartbeat as stop_heartbeat,
 )
 from steersman.cluster.store.history import (
     ADDED as ADDED,

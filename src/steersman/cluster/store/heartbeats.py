@@ -29,7 +29,7 @@ def _simulated(store: Store) -> dict[str, str]:
     return leases if isinstance(leases, _SimulatedLeases) else {}
 
 
-def fall_silent(store: Store, node: str) -> None:
+def stop_heartbeat(store: Store, node: str) -> None:
     """Stop the heartbeat of the node's kubelet."""
     _simulated(store).pop(node, None)
     _write_lease(store, ObjectMeta(name=node, namespace=NODE_LEASES), _now(store))

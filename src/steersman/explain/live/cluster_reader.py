@@ -29,7 +29,7 @@ from steersman.kube.client import (
     decode_foreign,
     may_be_absent,
     paths,
-    trouble_with,
+    server_problem,
 )
 
 logger = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class _NotAllowed(Exception):
     """An optional kind may not be listed."""
 
 
-class Unread(Enum):
+class UnreadReason(Enum):
     """Why the objects of a kind were not read."""
 
     MISSING = "the server does not know the kind"
@@ -102,8 +102,8 @@ async def read(
     return ReadCluster(
         others,
         {api.key(pod): pod for pod in pods} if isinstance(pods, list) else {},
-        tuple(kind for kind, found in lists.items() if found is Unread.MISSING and kind not in optional),
-        tuple(kind for kind, found in lists.items() if found is Unread.NOT_ALLOWED),
+        tuple(kind for kind, found in lists.items() if found is UnreadReason.MISSING and kind not in optional),
+        tuple(kind for kind, found in lists.items() if found is UnreadReason.NOT_ALLOWED),
     )
 
 
@@ -124,7 +124,7 @@ async def granted(request: Awaitable[T], server: str, verb: str, resource: str) 
     try:
         return await request
     except ClientError as failure:
-        trouble = trouble_with(server, failure)
+        trouble = server_problem(server, failure)
         if trouble is None:
             raise
         raise LiveError(trouble.line(f"{verb} {resource}: {failure}")) from failure
@@ -132,16 +132,16 @@ async def granted(request: Awaitable[T], server: str, verb: str, resource: str) 
 
 async def _list(
     transport: Transport, timing: Timing, server: str, kind: type[Any], optional: Collection[type[api.Object]]
-) -> list[Any] | Unread:
+) -> list[Any] | UnreadReason:
     """Return the objects of a kind, or why it was not read."""
     source: ListWatch[Any] = ListWatch(transport, kind, timing, UNFINISHED if kind is api.Pod else "")
     try:
         listing = await granted(_allowed(source.list(), kind in optional), server, "list", resource_text(kind))
     except _NotAllowed:
-        return Unread.NOT_ALLOWED
+        return UnreadReason.NOT_ALLOWED
     except ApiError as refusal:
         if refusal.is_not_found and (kind in optional or may_be_absent(kind)):
-            return Unread.MISSING
+            return UnreadReason.MISSING
         raise LiveError(f"cannot list {resource_text(kind)}: {refusal}") from refusal
     for one in listing.unreadable:
         logger.warning("%s %s cannot be used and is left out: %s", kind.KIND, one.identity.key, one.reason)

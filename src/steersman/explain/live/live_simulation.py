@@ -70,7 +70,7 @@ async def read_simulation(
             await _refuse_ended(transport, server, key)
     usable, notes = _usable(cluster)
     requested = [cluster.pods[key] for key in pods if key in cluster.pods] or cluster.pods.values()
-    others = schedulers_at_work(requested, configuration)
+    others = unknown_schedulers(requested, configuration)
     simulated = _replace(
         options,
         configuration=with_profiles_for(others, filtering_all_nodes(configuration)),
@@ -111,7 +111,7 @@ def _kind_notes(cluster: ReadCluster) -> Iterator[str]:
         yield NOT_ALLOWED.format(", ".join(map(resource_text, cluster.not_allowed)))
 
 
-def schedulers_at_work(pods: Iterable[api.Pod], configuration: SchedulerConfiguration) -> list[str]:
+def unknown_schedulers(pods: Iterable[api.Pod], configuration: SchedulerConfiguration) -> list[str]:
     """Return the schedulers that are not in the configuration and that have tried one of the
     pending pods."""
     known = {profile.scheduler_name for profile in configuration.profiles}

@@ -20,7 +20,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "errors": "ApiError ClientError ConnectionFailed UnreadableAnswer",
         "events": "Event EventRecorder EventSeriesBook",
         "extenders": "HttpExtender http_extenders",
-        "failure_log": "BINDING FailureLog SEE_DOCTOR Trouble trouble_with",
+        "failure_log": "BINDING FailureLog SEE_DOCTOR ServerProblem server_problem",
         "fence": "LeaseNotHeld WriteFence",
         "foreign_input": "decode_foreign",
         "invalid_objects": "InvalidObject InvalidObjects",

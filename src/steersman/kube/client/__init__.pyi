@@ -19,8 +19,8 @@ from steersman.kube.client.failure_log import (
     BINDING as BINDING,
     SEE_DOCTOR as SEE_DOCTOR,
     FailureLog as FailureLog,
-    Trouble as Trouble,
-    trouble_with as trouble_with,
+    ServerProblem as ServerProblem,
+    server_problem as server_problem,
 )
 from steersman.kube.client.fence import LeaseNotHeld as LeaseNotHeld, WriteFence as WriteFence
 from steersman.kube.client.foreign_input import decode_foreign as decode_foreign

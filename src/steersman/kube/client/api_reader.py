@@ -79,7 +79,7 @@ class ApiServerReader:
     async def _body(self, kind: type[api.Object], name: str, namespace: str) -> bytes | None:
         """Return the object's body; None if it does not exist."""
         check_place(kind, namespace, name)
-        return await _told(f"get {resource_text(kind)}", self._found(paths.item(kind, name, namespace)))
+        return await _with_context(f"get {resource_text(kind)}", self._found(paths.item(kind, name, namespace)))
 
     async def _found(self, path: str) -> bytes | None:
         try:
@@ -95,7 +95,7 @@ class ApiServerReader:
         path = paths.collection(kind, namespace)
         selectors = {"labelSelector": labels, "fieldSelector": fields}
         query = {name: text for name, text in selectors.items() if text}
-        return await _told(f"list {resource_text(kind)}", self._all_pages(path, query))
+        return await _with_context(f"list {resource_text(kind)}", self._all_pages(path, query))
 
     async def _all_pages(self, path: str, query: dict[str, str]) -> Sequence[msgspec.Raw]:
         """Return the items of all pages; lists again without pages if the continuation expires."""
@@ -136,7 +136,7 @@ class ApiServerReader:
 
     async def _resources(self, api_version: str) -> tuple[ApiResource, ...]:
         path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-        answer = await _told(f"discover {api_version}", self._ask(path))
+        answer = await _with_context(f"discover {api_version}", self._ask(path))
         try:
             return decode_foreign(answer.body, ApiResourceList, path).resources
         except ClientError as cause:
@@ -180,7 +180,7 @@ def _document(text: bytes | msgspec.Raw, kind: type[api.Object]) -> dict[str, An
     return {**content, "apiVersion": kind.API_VERSION, "kind": kind.KIND}
 
 
-async def _told(what: str, request: Awaitable[AnswerT]) -> AnswerT:
+async def _with_context(what: str, request: Awaitable[AnswerT]) -> AnswerT:
     """Await the request and convert its failure to an error that names the operation."""
     try:
         return await request

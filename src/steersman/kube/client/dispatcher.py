@@ -168,7 +168,7 @@ class Dispatcher(EventReports):
         await self._resource_claims.delete(claim)
 
     async def set_extended_resource_claim(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
-        await self._resource_claims.tell_pod(pod, status)
+        await self._resource_claims.write_pod_status(pod, status)
 
     # -- queued writes -----------------------------------------------------------------------------------------------
 
@@ -293,7 +293,7 @@ class ResourceClaims:
             if not refusal.is_not_found:
                 raise
 
-    async def tell_pod(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
+    async def write_pod_status(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
         patch = {"metadata": {"uid": pod.metadata.uid}, "status": {"extendedResourceClaimStatus": status}}
         await self._send("PATCH", paths.object_path(pod, "status"), patch, STRATEGIC_MERGE_PATCH)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Failures of an API server: one line with cause and remedy, logged once, not per request.
 
-`trouble_with` finds the cause of a client error. `explain` and `doctor` print it; in a running
+`server_problem` finds the cause of a client error. `explain` and `doctor` print it; in a running
 scheduler, where all watches and bindings fail together, `FailureLog` logs it at its beginning, once
 a minute, and at its end. Informers, lease, dispatcher and event recorder share one `FailureLog`.
 
@@ -48,7 +48,7 @@ _UNTRUSTED: Final = "CERTIFICATE_VERIFY_FAILED"
 # -- trouble with a server ---------------------------------------------------------------------------------------------
 
 
-class Trouble(msgspec.Struct, frozen=True):
+class ServerProblem(msgspec.Struct, frozen=True):
     """Why an API server cannot be used, and the remedy. Equal for all requests with one cause."""
 
     cause: str
@@ -58,24 +58,26 @@ class Trouble(msgspec.Struct, frozen=True):
         return f"{self.cause}: {details}; {self.remedy}"
 
 
-def trouble_with(server: str, failure: SteersmanError) -> Trouble | None:
+def server_problem(server: str, failure: SteersmanError) -> ServerProblem | None:
     """Return the general cause of a client error; None if it concerns a single request."""
     if isinstance(failure, ApiError) and failure.is_unauthorised:
         cause = f"the API server at {server} does not accept the credentials"
-        return Trouble(cause, f"renew the token or certificate that the kubeconfig names; {SEE_DOCTOR}")
+        return ServerProblem(cause, f"renew the token or certificate that the kubeconfig names; {SEE_DOCTOR}")
     if isinstance(failure, ApiError) and _lacks_rights(failure):
         cause = f"the API server at {server} does not allow this"
-        return Trouble(cause, f"grant the rights of deploy/manifests/rbac.yaml; {SEE_DOCTOR}")
+        return ServerProblem(cause, f"grant the rights of deploy/manifests/rbac.yaml; {SEE_DOCTOR}")
     if isinstance(failure, UnreadableLine) or not isinstance(failure, ConnectionFailed):
         return None
     if _UNTRUSTED in str(failure):
         cause = f"the certificate of the API server at {server} is not trusted"
-        return Trouble(cause, "is this the cluster that is meant? See the context and certificate-authority-data of it")
+        return ServerProblem(
+            cause, "is this the cluster that is meant? See the context and certificate-authority-data of it"
+        )
     if failure.may_have_arrived:
         cause = f"the API server at {server} does not answer as it should"
-        return Trouble(cause, NO_ANSWER_REMEDY)
+        return ServerProblem(cause, NO_ANSWER_REMEDY)
     cause = f"cannot reach the API server at {server}"
-    return Trouble(
+    return ServerProblem(
         cause, "does it run, and is it the one that is meant? See --kubeconfig, its current-context, --master"
     )
 
@@ -92,13 +94,13 @@ class FailureLog:
         self._server = server
         self._lock = Lock()
         #: Name of each failing request → its cause.
-        self._failing: dict[str, Trouble] = {}
+        self._failing: dict[str, ServerProblem] = {}
         #: Monotonic time at which a trouble was last logged.
-        self._told: dict[Trouble, float] = {}
+        self._told: dict[ServerProblem, float] = {}
 
     def failed(self, what: str, failure: SteersmanError) -> bool:
         """Log the failure of the request named `what`; False if it concerns one request only."""
-        trouble = trouble_with(self._server, failure)
+        trouble = server_problem(self._server, failure)
         if trouble is None:
             return False
         with self._lock:
@@ -163,11 +165,11 @@ class DroppedEvents:
             while True:
                 await self._has_some.wait()
                 await timing.sleep(COLLECT_SECONDS)
-                self.tell()
+                self.report()
         finally:
-            self.tell()
+            self.report()
 
-    def tell(self) -> None:
+    def report(self) -> None:
         for (namespace, _), refusals in self._refusals.items():
             if refusals.count == 1:
                 logger.warning(DROPPED_EVENT, namespace, refusals.pod, refusals.reason)

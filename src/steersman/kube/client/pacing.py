@@ -22,7 +22,7 @@ T = TypeVar("T")
 # -- pauses and retries ------------------------------------------------------------------------------------------------
 
 
-class Pauses(msgspec.Struct, frozen=True):
+class BackoffSettings(msgspec.Struct, frozen=True):
     """Parameters of exponential backoff. `jitter` is the largest random share that is added."""
 
     first: float = 0.8
@@ -36,7 +36,7 @@ class Pauses(msgspec.Struct, frozen=True):
 class Backoff:
     """Exponential backoff of one operation."""
 
-    def __init__(self, pauses: Pauses, timing: Timing) -> None:
+    def __init__(self, pauses: BackoffSettings, timing: Timing) -> None:
         self._pauses = pauses
         self._timing = timing
         self._failures = 0
@@ -65,7 +65,7 @@ class RetryPolicy(msgspec.Struct, frozen=True):
     deadline: float = 60.0
     #: Timeout of a single attempt.
     attempt_seconds: float = 15.0
-    pauses: Pauses = Pauses(first=0.1, longest=10.0, jitter=0.5, forgiven_after=0.0)
+    pauses: BackoffSettings = BackoffSettings(first=0.1, longest=10.0, jitter=0.5, forgiven_after=0.0)
 
 
 async def retrying(

@@ -38,7 +38,7 @@ from steersman.kube.client.list_watch import (
     RawObjects,
     WatchedChange,
 )
-from steersman.kube.client.pacing import Backoff, Pauses
+from steersman.kube.client.pacing import Backoff, BackoffSettings
 from steersman.kube.client.requests import Transport
 
 logger = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class Reflector(Generic[T]):
         source: ListWatch[T],
         sink: EventSink,
         timing: Timing,
-        pauses: Pauses | None = None,
+        pauses: BackoffSettings | None = None,
         invalid: InvalidObjects | None = None,
         internal_errors: InternalErrors | None = None,
         failure_log: FailureLog | None = None,
@@ -93,7 +93,7 @@ class Reflector(Generic[T]):
         self._internal_errors = internal_errors or InternalErrors()
         self._sink = sink
         self._timing = timing
-        self._backoff = Backoff(pauses or Pauses(), timing)
+        self._backoff = Backoff(pauses or BackoffSettings(), timing)
         self._synced = asyncio.Event()
         #: Key → last usable version, which the sink has.
         self.objects: dict[str, T] = {}
@@ -223,7 +223,7 @@ class Reflector(Generic[T]):
                 return
             except ConnectionFailed as failure:
                 self._interrupted = self._timing.clock.monotonic()
-                if self._was_of_use(began, version):
+                if self._made_progress(began, version):
                     logger.info("%s: %s", self._what, failure)
                 else:
                     await self._failed(failure)
@@ -231,10 +231,10 @@ class Reflector(Generic[T]):
                 await self._failed(failure)
             else:
                 self._interrupted = self._timing.clock.monotonic()
-                if not self._was_of_use(began, version):
+                if not self._made_progress(began, version):
                     await self._backoff.pause()
 
-    def _was_of_use(self, began: float, version: str) -> bool:
+    def _made_progress(self, began: float, version: str) -> bool:
         """Return whether the ended watch had events or lasted long, so that no pause is due."""
         return version != self.resource_version or self._timing.clock.monotonic() - began >= SHORT_SECONDS
 
@@ -269,7 +269,7 @@ class Reflector(Generic[T]):
         known = self.objects.get(key)
         if known is not None and known.metadata.resource_version == obj.metadata.resource_version:
             return
-        refused = self._tell(key, obj)
+        refused = self._deliver(key, obj)
         if refused is None:
             self._invalid.discard(self._kind_name, key)
         else:
@@ -284,7 +284,7 @@ class Reflector(Generic[T]):
             last_good = None
         other = stand_in(unreadable, kind, last_good)
         if other is not None and other is not last_good:
-            self._tell(identity.key, other)
+            self._deliver(identity.key, other)
         self._invalid.put(self._kind_name, identity, unreadable.reason, is_in_use=identity.key in self.objects)
 
     def _remove(self, key: str, last: T | None = None) -> None:
@@ -298,7 +298,7 @@ class Reflector(Generic[T]):
         except Exception as error:
             self._internal_errors.survived(INGEST, f"the deletion of {self.kind.KIND} {key}", error)
 
-    def _tell(self, key: str, obj: T) -> Unreadable | None:
+    def _deliver(self, key: str, obj: T) -> Unreadable | None:
         """Pass an object to the sink; return None if it is accepted."""
         try:
             self._sink.changed(obj)

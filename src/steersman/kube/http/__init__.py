@@ -17,7 +17,7 @@ from steersman.base import lazy_exports
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
-        "answers": "BadAnswer HttpAnswer MAX_BODY_BYTES MAX_LIST_BYTES",
+        "answers": "InvalidAnswer HttpAnswer MAX_BODY_BYTES MAX_LIST_BYTES",
         "client": "CONNECT_SECONDS Headers HttpClient",
         "connector": "Connector NotSent",
         "http2": "Http2Answer",

@@ -3,8 +3,8 @@
 from steersman.kube.http.answers import (
     MAX_BODY_BYTES as MAX_BODY_BYTES,
     MAX_LIST_BYTES as MAX_LIST_BYTES,
-    BadAnswer as BadAnswer,
     HttpAnswer as HttpAnswer,
+    InvalidAnswer as InvalidAnswer,
 )
 from steersman.kube.http.client import CONNECT_SECONDS as CONNECT_SECONDS, Headers as Headers, HttpClient as HttpClient
 from steersman.kube.http.connector import Connector as Connector, NotSent as NotSent

@@ -27,7 +27,7 @@ _LENGTH: Final = re.compile(r"[0-9]{1,19}")
 _VERSIONS: Final = ("1.0", "1.1")
 
 
-class BadAnswer(OSError):
+class InvalidAnswer(OSError):
     """The server's response is not HTTP/1.1."""
 
 

@@ -14,7 +14,7 @@ import ssl
 from collections.abc import Callable
 from typing import Final, TypeVar, cast
 
-from steersman.kube.http.answers import AnswerParser, BadAnswer
+from steersman.kube.http.answers import AnswerParser, InvalidAnswer
 from steersman.kube.http.url import Url
 
 P = TypeVar("P", bound=asyncio.Protocol)
@@ -116,7 +116,7 @@ class _Tunnel(asyncio.Protocol):
         try:
             answer = self._parser.feed(data)
         except ValueError as wrong:
-            self.established.set_exception(BadAnswer(f"the proxy: {wrong}"))
+            self.established.set_exception(InvalidAnswer(f"the proxy: {wrong}"))
             return
         status = self._parser.status if answer is None else answer.status
         if 200 <= status < 300:

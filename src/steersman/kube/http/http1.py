@@ -13,7 +13,7 @@ from collections import deque
 from time import monotonic
 from typing import Final, cast
 
-from steersman.kube.http.answers import MAX_BODY_BYTES, AnswerParser, BadAnswer, HttpAnswer
+from steersman.kube.http.answers import MAX_BODY_BYTES, AnswerParser, HttpAnswer, InvalidAnswer
 from steersman.kube.http.connector import Connector, NotSent
 from steersman.kube.http.read_pacing import ReadPacing
 from steersman.kube.http.streams import StreamedAnswer
@@ -65,7 +65,7 @@ class Channel(asyncio.Protocol):
             if waiting.cancelled():
                 self.abandon()
 
-    def handed_over(self, read_pacing: ReadPacing | None = None) -> StreamedAnswer:
+    def into_stream(self, read_pacing: ReadPacing | None = None) -> StreamedAnswer:
         """Turn the connection into a stream. Raise `NotSent` if the connection is closed."""
         if self._transport is None or self._transport.is_closing():
             raise NotSent(str(self._failure))
@@ -91,7 +91,7 @@ class Channel(asyncio.Protocol):
         try:
             answer = self._parser.feed(data)
         except ValueError as wrong:
-            self._fail(BadAnswer(str(wrong)))
+            self._fail(InvalidAnswer(str(wrong)))
             return
         if answer is not None:
             self._finish(answer)
@@ -108,7 +108,7 @@ class Channel(asyncio.Protocol):
 
     def _finish(self, answer: HttpAnswer) -> None:
         if self._waiting is None or self._waiting.done():
-            self._fail(BadAnswer("an answer without a request"))
+            self._fail(InvalidAnswer("an answer without a request"))
             return
         self._waiting.set_result(answer)
         if not self._parser.keeps_alive:
@@ -166,7 +166,7 @@ class ChannelPool:
         """
         channel = await self._acquire(connect_timeout)
         try:
-            stream = channel.handed_over(self._read_pacing)
+            stream = channel.into_stream(self._read_pacing)
         finally:
             self._pass_on(None)
         self._streams.add(stream)
@@ -241,9 +241,9 @@ class ChannelPool:
             raise
         finally:
             self._opening -= 1
-            self._let_another_open()
+            self._open_next_connection()
 
-    def _let_another_open(self) -> None:
+    def _open_next_connection(self) -> None:
         if self._queue and self._may_open():
             self._open += 1
             self._pass_on(None)

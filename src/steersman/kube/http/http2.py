@@ -23,7 +23,7 @@ from typing import Final, cast
 
 import msgspec
 
-from steersman.kube.http.answers import BadAnswer
+from steersman.kube.http.answers import InvalidAnswer
 from steersman.kube.http.connector import NotSent
 from steersman.kube.http.hpack import read_header, read_status
 from steersman.kube.http.read_pacing import ReadPacing
@@ -62,12 +62,12 @@ class Http2Answer(msgspec.Struct, frozen=True):
     body: bytes
 
     def header(self, name: str) -> str | None:
-        """Return the header of that lower-case name. Raise `BadAnswer` if the block is
+        """Return the header of that lower-case name. Raise `InvalidAnswer` if the block is
         malformed."""
         try:
             return read_header(self.block, name)
         except ValueError as wrong:
-            raise BadAnswer(str(wrong)) from None
+            raise InvalidAnswer(str(wrong)) from None
 
 
 OnAnswer = Callable[[Http2Answer | OSError], None]
@@ -220,7 +220,7 @@ class Http2Connection(asyncio.Protocol):
                 self._take(kind, flags, stream & _MAX_STREAM_ID, data[start:after])
                 at = after
         except ValueError as wrong:
-            self._break(BadAnswer(str(wrong)))
+            self._break(InvalidAnswer(str(wrong)))
             return
         self._rest = data[at:]
         if self._read_pacing is not None and self._transport is not None:
@@ -284,7 +284,7 @@ class Http2Connection(asyncio.Protocol):
         if flags & _END_STREAM:
             self._finish(stream, exchange)
         elif exchange.received >= MAX_ANSWER_BYTES:
-            self._give_up(stream, BadAnswer(f"the answer has more than {MAX_ANSWER_BYTES} bytes"))
+            self._give_up(stream, InvalidAnswer(f"the answer has more than {MAX_ANSWER_BYTES} bytes"))
 
     def _take_continuation(self, flags: int, stream: int, payload: bytes) -> None:
         if self._open_block is None or self._open_block[0] != stream:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from steersman.kube.http.answers import AnswerParser, BadAnswer
+from steersman.kube.http.answers import AnswerParser, InvalidAnswer
 from steersman.kube.http.read_pacing import ReadPacing
 
 BUFFER_BYTES: Final = 1 << 20
@@ -72,7 +72,7 @@ class StreamedAnswer(asyncio.Protocol):
         try:
             answer = self._parser.feed(data)
         except ValueError as wrong:
-            self._end(BadAnswer(str(wrong)))
+            self._end(InvalidAnswer(str(wrong)))
             return
         if answer is not None:
             self.status, self.headers = answer.status, answer.headers

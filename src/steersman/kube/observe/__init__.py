@@ -16,11 +16,12 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "attempt_metrics": "AttemptMetrics Exposition",
         "client_metrics": "ClientMetrics ServerMetrics",
         "debugger": (
-            "Beliefs CacheComparison Mismatch beliefs beside_scheduling cache_text dump_tasks in_slices queue_text"
+            "CacheComparison DebuggerSnapshot Mismatch beside_scheduling cache_text debugger_snapshot dump_tasks in_slices "
+            "queue_text"
         ),
         "decisions": "DecisionLog DecisionRecord",
         "handled_events": "HandledEvents NODE_UPDATE TimedIngest",
-        "logs": "Log LogFormat ObjectRef SILENCE Silence TextFormatter set_up",
+        "logs": "Log LogFormat ObjectRef SILENCE NullLog TextFormatter set_up",
         "metrics": "HealthMetrics Metrics exponential",
         "pod_resources": "pod_resources",
         "series": "CONTENT_TYPE Children Histogram MetricSet WithoutCreationTimes",

@@ -3,12 +3,12 @@
 from steersman.kube.observe.attempt_metrics import AttemptMetrics as AttemptMetrics, Exposition as Exposition
 from steersman.kube.observe.client_metrics import ClientMetrics as ClientMetrics, ServerMetrics as ServerMetrics
 from steersman.kube.observe.debugger import (
-    Beliefs as Beliefs,
     CacheComparison as CacheComparison,
+    DebuggerSnapshot as DebuggerSnapshot,
     Mismatch as Mismatch,
-    beliefs as beliefs,
     beside_scheduling as beside_scheduling,
     cache_text as cache_text,
+    debugger_snapshot as debugger_snapshot,
     dump_tasks as dump_tasks,
     in_slices as in_slices,
     queue_text as queue_text,
@@ -23,8 +23,8 @@ from steersman.kube.observe.logs import (
     SILENCE as SILENCE,
     Log as Log,
     LogFormat as LogFormat,
+    NullLog as NullLog,
     ObjectRef as ObjectRef,
-    Silence as Silence,
     TextFormatter as TextFormatter,
     set_up as set_up,
 )

@@ -31,7 +31,7 @@ from steersman.kube.observe.plugin_metrics import (
     status_label,
     timed,
 )
-from steersman.kube.observe.series import CountedUp, texts_of
+from steersman.kube.observe.series import ExternalCounters, texts_of
 from steersman.scheduler.assembly import AttemptObserver, Scheduler
 from steersman.scheduler.cycle import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.scheduler.diagnosis import AttemptCauses, CauseCode
@@ -337,7 +337,7 @@ class Exposition:
         self._refreshers = refreshers
         self._causes = AttemptCauses(scheduler)
         scheduler.observe(self._causes)
-        self._incoming = CountedUp(metrics.incoming_pods)
+        self._incoming = ExternalCounters(metrics.incoming_pods)
 
     def text(self) -> Iterator[bytes]:
         """Yield the metrics as last refreshed, family by family. Thread-safe."""

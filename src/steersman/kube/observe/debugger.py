@@ -90,7 +90,7 @@ def difference(actual: Iterable[str], cached: Iterable[str]) -> Mismatch:
     return Mismatch(tuple(sorted(missed.elements())), tuple(sorted(redundant.elements())))
 
 
-class Beliefs(msgspec.Struct, frozen=True):
+class DebuggerSnapshot(msgspec.Struct, frozen=True):
     """State of the scheduler and the listers at one point in time. It is quick to take, and may be
     compared in another thread."""
 
@@ -115,16 +115,16 @@ class Beliefs(msgspec.Struct, frozen=True):
         )
 
 
-def beliefs(
+def debugger_snapshot(
     nodes: Iterable[api.Node],
     pods: Iterable[api.Pod],
     cache: Cache,
     queue: SchedulingQueue,
     scheduler_names: Collection[str],
-) -> Beliefs:
+) -> DebuggerSnapshot:
     """Return the state of the scheduler, and of the listers (`nodes`, `pods`)."""
     queued = [*queue.pending_pods().pods, *queue.in_flight_pods()]
-    return Beliefs(list(nodes), list(pods), _node_names(cache), list(cache.pods()), queued, scheduler_names)
+    return DebuggerSnapshot(list(nodes), list(pods), _node_names(cache), list(cache.pods()), queued, scheduler_names)
 
 
 def cache_text(cache: Cache, queue: SchedulingQueue, invalid: Iterable[object] = ()) -> Iterator[str]:

@@ -66,7 +66,7 @@ class Log:
         self._verbosity = verbosity
         self._level = level
 
-    def v(self, level: int) -> Log | Silence:
+    def v(self, level: int) -> Log | NullLog:
         """Return the log for messages of this verbosity."""
         return Log(self._logger, self._verbosity, level) if level <= self._verbosity else SILENCE
 
@@ -79,10 +79,10 @@ class Log:
         self._logger.error("%s", message, extra={"fields": fields}, stacklevel=2)
 
 
-class Silence:
+class NullLog:
     """A log without output."""
 
-    def v(self, level: int) -> Silence:
+    def v(self, level: int) -> NullLog:
         return self
 
     def info(self, message: str, /, **fields: object) -> None:
@@ -92,7 +92,7 @@ class Silence:
         """Do nothing."""
 
 
-SILENCE: Final = Silence()
+SILENCE: Final = NullLog()
 
 
 def set_up(verbosity: int = 0, form: LogFormat = LogFormat.TEXT, stream: TextIO | None = None) -> Log:

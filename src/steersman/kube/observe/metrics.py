@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from steersman.base import KUBE_SCHEDULER_VERSION, InternalErrors, steersman_version
 from steersman.config import FeatureGates, GateStage
 from steersman.kube.client import InvalidObjects
-from steersman.kube.observe.series import CountedUp, MetricSet, WithoutCreationTimes
+from steersman.kube.observe.series import ExternalCounters, MetricSet, WithoutCreationTimes
 
 #: Values of the label `result` of attempts.
 SCHEDULED: Final = "scheduled"
@@ -208,7 +208,10 @@ class Metrics(MetricSet):
         self.internal_errors = self.counters(
             "steersman_internal_errors_total", "Programming errors that were survived, by place.", "where"
         )
-        self._unreadable_shown, self._errors_shown = CountedUp(self.unreadable_objects), CountedUp(self.internal_errors)
+        self._unreadable_shown, self._errors_shown = (
+            ExternalCounters(self.unreadable_objects),
+            ExternalCounters(self.internal_errors),
+        )
 
     def show_faults(self, invalid: InvalidObjects, internal_errors: InternalErrors) -> None:
         """Copy the counts of invalid objects and internal errors."""

@@ -108,10 +108,10 @@ class Evaluations:
     def count(self, pod: PodInfo, evaluation: Evaluation) -> None:
         tally = self._by_shape.get(pod.shape.token)
         if tally is None or tally.attempts >= RECHECK_ATTEMPTS:
-            tally = self._look(pod, evaluation)
+            tally = self._sample(pod, evaluation)
         tally.count(evaluation)
 
-    def _look(self, pod: PodInfo, evaluation: Evaluation) -> TemplateAttempts:
+    def _sample(self, pod: PodInfo, evaluation: Evaluation) -> TemplateAttempts:
         if len(self._by_shape) >= MAX_TEMPLATES:
             self._merge(self._by_shape.values())
             self._by_shape.clear()

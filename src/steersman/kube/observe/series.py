@@ -45,7 +45,7 @@ class Children(dict[tuple[str, ...], SeriesT], Generic[SeriesT]):
         return self.setdefault(values, self._make(values))
 
 
-class CountedUp:
+class ExternalCounters:
     """Counters that follow external counts."""
 
     def __init__(self, counters: Children[Counter]) -> None:

@@ -5,7 +5,7 @@
 `HttpServer`, like a sandbox's API and page (`http`, `http_connection`); `listener` and
 `connections` limit clients. Health is open; other pages need access, which `AccessControl` checks
 with API server reviews (`AccessReviews`, `ApiReviews`). `ServerTls` reloads the certificate,
-`CertificateUsers` authenticates clients' ones. Data of the scheduling loop are read through `Ask`.
+`CertificateUsers` authenticates clients' ones. Data of the scheduling loop are read through `LoopRunner`.
 """
 
 from steersman.base import lazy_exports
@@ -18,11 +18,11 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "api_reviews": "ApiReviews",
         "client_certificates": "CertificateUsers ClientAuthorities ProxyHeaders",
         "connections": "ConnectionLimits ConnectionTable",
-        "endpoints": "Ask Decisions Endpoints SchedulingLoopBusy ask_here",
+        "endpoints": "LoopRunner Decisions Endpoints SchedulingLoopBusy ask_here",
         "health": "HANDLERS_NOT_SYNCED Health HealthCheck PING SHUTTING_DOWN",
         "http": "Answer Handler JSON NOT_FOUND Request Route Router StreamAnswer text_answer",
         "listener": "DEFAULT_PORT Listen Listener bound_sockets",
-        "scheduler_endpoints": "Listers beliefs_beside scheduler_endpoints",
+        "scheduler_endpoints": "Listers scheduler_snapshot scheduler_endpoints",
         "server": "HttpServer Server",
         "server_tls": "Certificate ServerTls TlsOptions self_signed",
     },

@@ -16,9 +16,9 @@ from steersman.kube.serving.client_certificates import (
 )
 from steersman.kube.serving.connections import ConnectionLimits as ConnectionLimits, ConnectionTable as ConnectionTable
 from steersman.kube.serving.endpoints import (
-    Ask as Ask,
     Decisions as Decisions,
     Endpoints as Endpoints,
+    LoopRunner as LoopRunner,
     SchedulingLoopBusy as SchedulingLoopBusy,
     ask_here as ask_here,
 )
@@ -48,8 +48,8 @@ from steersman.kube.serving.listener import (
 )
 from steersman.kube.serving.scheduler_endpoints import (
     Listers as Listers,
-    beliefs_beside as beliefs_beside,
     scheduler_endpoints as scheduler_endpoints,
+    scheduler_snapshot as scheduler_snapshot,
 )
 from steersman.kube.serving.server import HttpServer as HttpServer, Server as Server
 from steersman.kube.serving.server_tls import (

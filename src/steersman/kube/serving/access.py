@@ -178,7 +178,7 @@ class Reviewed(Generic[T]):
     """Cache of one kind of review, which coalesces equal concurrent reviews."""
 
     def __init__(self, clock: Clock, options: AccessOptions) -> None:
-        self._kept: KeptVerdicts[T] = KeptVerdicts(clock)
+        self._kept: VerdictCache[T] = VerdictCache(clock)
         self._budget = ReviewBudget(clock, options.rates)
         self._seconds = options.review_seconds
         self._under_way: dict[Hashable, asyncio.Future[T]] = {}
@@ -228,7 +228,7 @@ class OpenPaths:
         return relative in self._exact or relative.startswith(self._prefixes)
 
 
-class KeptVerdicts(msgspec.Struct, Generic[T]):
+class VerdictCache(msgspec.Struct, Generic[T]):
     """Bounded cache of answers that expire; when it is full, old answers are evicted."""
 
     clock: Clock

@@ -85,7 +85,7 @@ class CertificateUsers:
         self._proxies = TrustedAuthorities(proxies) if proxies else None
         self.authorities = authorities
         #: Verified certificates by the digest of the chain.
-        self._known: LruCache[bytes, _Vouched] = LruCache(_MAX_CACHED)
+        self._known: LruCache[bytes, _VerifiedCertificate] = LruCache(_MAX_CACHED)
 
     def identify(self, certificates: Sequence[bytes], headers: HeaderFields) -> User | None:
         """Return the user of the certificates (DER, the client's own first), or None."""
@@ -99,7 +99,7 @@ class CertificateUsers:
                 return user
         return vouched.user if vouched.of_user and vouched.name else None
 
-    def _vouched(self, certificates: Sequence[bytes]) -> _Vouched:
+    def _vouched(self, certificates: Sequence[bytes]) -> _VerifiedCertificate:
         now, key = self._clock(), hashlib.sha256(b"".join(certificates)).digest()
         known = self._known.get(key)
         if known is not None and now < known.until:
@@ -113,7 +113,7 @@ class CertificateUsers:
             self._known.put(key, found)
         return found
 
-    def _verify(self, certificates: Sequence[bytes], now: float) -> _Vouched:
+    def _verify(self, certificates: Sequence[bytes], now: float) -> _VerifiedCertificate:
         from cryptography import x509
 
         try:
@@ -126,10 +126,12 @@ class CertificateUsers:
         digest = hashlib.sha256(certificates[0]).hexdigest()
         user = User(name, "", (*groups, AUTHENTICATED), ((CREDENTIAL, (f"X509SHA256={digest}",)),))
         of_user, of_proxy = (_end(by, own, others, now) for by in (self._users, self._proxies))
-        return _Vouched(name, user, of_user > 0, of_proxy > 0, min(filter(None, (of_user, of_proxy)), default=0.0))
+        return _VerifiedCertificate(
+            name, user, of_user > 0, of_proxy > 0, min(filter(None, (of_user, of_proxy)), default=0.0)
+        )
 
 
-class _Vouched(msgspec.Struct, frozen=True):
+class _VerifiedCertificate(msgspec.Struct, frozen=True):
     """A parsed certificate, and whether the authorities of users or proxies signed it."""
 
     name: str
@@ -140,7 +142,7 @@ class _Vouched(msgspec.Struct, frozen=True):
     until: float
 
 
-_NO_USER: Final = _Vouched("", User(""), False, False, 0.0)
+_NO_USER: Final = _VerifiedCertificate("", User(""), False, False, 0.0)
 
 
 def _end(

@@ -87,7 +87,7 @@ class GuardedConnection(asyncio.Protocol):
         except OSError:
             return  # it has gone already
 
-    def answering_without_end(self) -> None:
+    def lift_time_limit(self) -> None:
         """Lift the time limit for a stream, whose writer aborts clients that do not read."""
         if self._timer is not None:
             self._timer.cancel()
@@ -228,11 +228,11 @@ class ConnectionTable:
         if guarded is not None:
             guarded.answered()
 
-    def answering_without_end(self, connection: HttpConnection) -> None:
+    def lift_time_limit(self, connection: HttpConnection) -> None:
         """Lift the time limit of a connection whose answer is a stream."""
         guarded = self._guarded.get(connection)
         if guarded is not None:
-            guarded.answering_without_end()
+            guarded.lift_time_limit()
 
     async def finish(self, seconds: float) -> None:
         """Close idle connections and wait for answers under way, at most `seconds`."""

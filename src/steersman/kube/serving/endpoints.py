@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contents of the server's pages, provided by the host; `handlers` turns them into answers.
 
-Handlers may run in another loop and use `Ask` for data of the scheduling loop. A host with a second
+Handlers may run in another loop and use `LoopRunner` for data of the scheduling loop. A host with a second
 thread implements it (`app.control_thread`), one with a single loop uses `ask_here`.
 """
 
@@ -30,7 +30,7 @@ class SchedulingLoopBusy(SteersmanError):
     """Error: the scheduling loop has not answered in time. The text is sent with status 503."""
 
 
-class Ask(Protocol):
+class LoopRunner(Protocol):
     """Runs a question of a handler in the scheduling loop."""
 
     async def __call__(self, question: Callable[[], Coroutine[Any, Any, T]], /) -> T:

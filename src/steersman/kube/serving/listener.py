@@ -86,9 +86,9 @@ class Listener:
         if guarded is None:
             channel.close()
         else:
-            group.create_task(self._shake_hands(channel, guarded))
+            group.create_task(self._tls_handshake(channel, guarded))
 
-    async def _shake_hands(self, channel: socket.socket, guarded: GuardedConnection) -> None:
+    async def _tls_handshake(self, channel: socket.socket, guarded: GuardedConnection) -> None:
         """Run the TLS handshake; failures of clients are ignored."""
         loop, tls = asyncio.get_running_loop(), self._listen.tls
         limit, farewell = (None, None) if tls is None else (self._table.limits.handshake, TLS_CLOSE_SECONDS)

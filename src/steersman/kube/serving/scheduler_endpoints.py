@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Endpoints of a running scheduler, from `observe`. Hosts add their health checks.
 
-Handlers read data of the scheduling loop through `Ask` and render immutable data themselves.
+Handlers read data of the scheduling loop through `LoopRunner` and render immutable data themselves.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from steersman import api
 from steersman.base import Clock, steersman_version
 from steersman.config import public_document
 from steersman.kube.observe import (
-    Beliefs,
+    DebuggerSnapshot,
     DecisionLog,
     DecisionRecord,
     Exposition,
     HealthMetrics,
-    beliefs,
     beside_scheduling,
     cache_text,
+    debugger_snapshot,
     dump_tasks,
     in_slices,
     pod_resources,
     queue_text,
 )
-from steersman.kube.serving.endpoints import Ask, Decisions, Endpoints, ProcessFacts, ask_here
+from steersman.kube.serving.endpoints import Decisions, Endpoints, LoopRunner, ProcessFacts, ask_here
 from steersman.kube.serving.health import Health, HealthCheck
 from steersman.scheduler.assembly import Scheduler
 from steersman.scheduler.diagnosis import Explanation
@@ -45,9 +45,9 @@ class Listers(msgspec.Struct, frozen=True):
     invalid_objects: Callable[[], Iterable[object]] = tuple
 
 
-def beliefs_beside(listers: Listers, scheduler: Scheduler) -> Beliefs:
+def scheduler_snapshot(listers: Listers, scheduler: Scheduler) -> DebuggerSnapshot:
     """Return the scheduler's state and the listers' for comparison."""
-    return beliefs(listers.nodes(), listers.pods(), scheduler.cache, scheduler.queue, scheduler.profiles)
+    return debugger_snapshot(listers.nodes(), listers.pods(), scheduler.cache, scheduler.queue, scheduler.profiles)
 
 
 def scheduler_endpoints(
@@ -58,7 +58,7 @@ def scheduler_endpoints(
     healthz: Iterable[HealthCheck] = (),
     readyz: Iterable[HealthCheck] = (),
     livez: Iterable[HealthCheck] = (),
-    ask: Ask = ask_here,
+    ask: LoopRunner = ask_here,
     flags: Mapping[str, str] | None = None,
 ) -> Endpoints:
     """Return the endpoints; `flags` is the command line, None to omit `/flagz`."""
@@ -93,7 +93,7 @@ class _Pages(msgspec.Struct, frozen=True):
     exposition: Exposition
     log: DecisionLog
     listers: Listers
-    ask: Ask
+    ask: LoopRunner
 
     async def metrics(self) -> bytes:
         async def refresh() -> None:
@@ -109,8 +109,8 @@ class _Pages(msgspec.Struct, frozen=True):
         return "".join(await beside_scheduling(pod_resources(await self.ask(pods)))).encode()
 
     async def cache(self) -> str:
-        async def believed() -> tuple[Beliefs, list[str]]:
-            found = beliefs_beside(self.listers, self.scheduler)
+        async def believed() -> tuple[DebuggerSnapshot, list[str]]:
+            found = scheduler_snapshot(self.listers, self.scheduler)
             return found, await in_slices(
                 cache_text(self.scheduler.cache, self.scheduler.queue, self.listers.invalid_objects())
             )

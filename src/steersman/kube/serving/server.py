@@ -67,7 +67,7 @@ class HttpServer:
 
     def _connection(self) -> HttpConnection:
         table = self.connections
-        return HttpConnection(self._handler, table.answered, self._body_limit, table.answering_without_end)
+        return HttpConnection(self._handler, table.answered, self._body_limit, table.lift_time_limit)
 
     async def __aenter__(self) -> Self:
         self._listener = Listener(self._listen, self.connections, self._sockets)
@@ -163,7 +163,7 @@ def _unauthorized() -> dict[str, Any]:
 
 
 def _forbidden(refusal: AccessForbidden) -> dict[str, Any]:
-    return _status(403, "Forbidden", f"forbidden: {_who_cannot_what(refusal)}", details={})
+    return _status(403, "Forbidden", f"forbidden: {_forbidden_message(refusal)}", details={})
 
 
 def _too_many_requests(retry_after: int) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def _internal_error(path: str, cause: str) -> str:
     return f"Internal Server Error: {json.dumps(path)}: {cause}\n".translate(_ESCAPES)
 
 
-def _who_cannot_what(refusal: AccessForbidden) -> str:
+def _forbidden_message(refusal: AccessForbidden) -> str:
     user, path = json.dumps(refusal.user.name, ensure_ascii=False), json.dumps(refusal.path, ensure_ascii=False)
     message = f"User {user} cannot {refusal.verb} path {path}".translate(_ESCAPES)
     return f"{message}: {refusal.reason}" if refusal.reason else message

@@ -17,7 +17,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "process": "Control ENDING raise_open_files signals_handled",
         "run": "main run",
         "settings": (
-            "AuthenticationOptions ClientFlags DebuggingFlags Effective ElectionFlags "
+            "AuthenticationOptions ClientFlags DebuggingFlags EffectiveSettings ElectionFlags "
             "RecordOptions RunOptions ServingOptions effective"
         ),
     },

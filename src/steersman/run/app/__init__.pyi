@@ -11,7 +11,7 @@ from steersman.run.app.settings import (
     AuthenticationOptions as AuthenticationOptions,
     ClientFlags as ClientFlags,
     DebuggingFlags as DebuggingFlags,
-    Effective as Effective,
+    EffectiveSettings as EffectiveSettings,
     ElectionFlags as ElectionFlags,
     RecordOptions as RecordOptions,
     RunOptions as RunOptions,

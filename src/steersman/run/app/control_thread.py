@@ -148,7 +148,7 @@ async def _ended(work: asyncio.Future[Any]) -> None:
 
 
 class SchedulingLoopPort:
-    """`serving.Ask` that runs questions in the scheduling loop, with a timeout."""
+    """`serving.LoopRunner` that runs questions in the scheduling loop, with a timeout."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float = ANSWER_SECONDS) -> None:
         self._loop = loop
@@ -205,14 +205,14 @@ class Leadership:
 
         A leader stops when `lead` returns; a candidate gives up when `stop` is set.
         """
-        term = self._thread.begin(self._stand())
+        term = self._thread.begin(self._run_for_election())
         try:
             async with asyncio.TaskGroup() as group:
                 leading = group.create_task(self._lead_when_elected(stop, lead), name="lead")
                 await asyncio.wait((leading, term), return_when=asyncio.FIRST_COMPLETED)
                 leading.cancel()
         finally:
-            self._tell(self._resigned.set)
+            self._notify(self._resigned.set)
             if not term.done():
                 await asyncio.wait((term,))
         return _is_in_order(term)
@@ -226,12 +226,12 @@ class Leadership:
         if self._elected.is_set():
             await lead()
 
-    def _tell(self, what: Callable[[], None]) -> None:
+    def _notify(self, what: Callable[[], None]) -> None:
         self._thread.loop.call_soon_threadsafe(what)
 
     # -- in the control loop -----------------------------------------------------------------------------------------
 
-    async def _stand(self) -> None:
+    async def _run_for_election(self) -> None:
         async with asyncio.TaskGroup() as group:
             election = group.create_task(self._election.run(self._hold), name="leader election")
             resigning = group.create_task(self._resigned.wait())

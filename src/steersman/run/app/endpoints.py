@@ -57,7 +57,7 @@ from steersman.kube.serving import (
     self_signed,
 )
 from steersman.run.app.control_thread import ControlTransports
-from steersman.run.app.process import kept_going
+from steersman.run.app.process import run_with_restarts
 from steersman.run.app.settings import AuthenticationOptions, ServingOptions
 
 logger = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ async def served(
         async with Server(listen, endpoints, access, users, sockets=sockets) as server, asyncio.TaskGroup() as group:
             logger.info("serving on %s:%d", options.address, server.port)
             keeping = [
-                group.create_task(kept_going(name, work, timing, metrics), name=name)
+                group.create_task(run_with_restarts(name, work, timing, metrics), name=name)
                 for name, work in background.items()
             ]
             try:

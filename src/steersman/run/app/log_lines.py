@@ -31,7 +31,7 @@ from steersman.framework import (
     fault_prefix,
 )
 from steersman.kube.client import BINDING, FailureLog
-from steersman.kube.observe import NODE_UPDATE, HandledEvents, Log, ObjectRef, Silence
+from steersman.kube.observe import NODE_UPDATE, HandledEvents, Log, NullLog, ObjectRef
 from steersman.scheduler.assembly import AttemptObserver, Scheduler
 from steersman.scheduler.cycle import Decision, Failed, Postponed, Scheduled, Unschedulable, reason_histogram
 from steersman.scheduler.engine import Evaluation, ScoreTable
@@ -70,7 +70,7 @@ _BEST_NODES: Final = 5
 
 
 def log_decisions(
-    scheduler: Scheduler, queue_metrics: CountingQueueMetrics, log: Log | Silence, failure_log: FailureLog
+    scheduler: Scheduler, queue_metrics: CountingQueueMetrics, log: Log | NullLog, failure_log: FailureLog
 ) -> None:
     """Log attempts, bindings, preemptions and queue moves, as far as the verbosity allows."""
     nodes = scheduler.cache.nodes
@@ -82,7 +82,7 @@ def log_decisions(
         queue_metrics.on_entered = QueueLines(log).entered
 
 
-def with_event_lines(sink: EventSink, scheduler: Scheduler, log: Log | Silence) -> EventSink:
+def with_event_lines(sink: EventSink, scheduler: Scheduler, log: Log | NullLog) -> EventSink:
     """Return the sink, which also logs events if the verbosity allows."""
     wants_lines = isinstance(log.v(_MIN_VERBOSITY), Log)
     return EventLines(sink, HandledEvents(scheduler), log) if wants_lines else sink
@@ -91,7 +91,7 @@ def with_event_lines(sink: EventSink, scheduler: Scheduler, log: Log | Silence) 
 class DecisionLines(AttemptObserver):
     """Logs the results of attempts; verbosities are checked once, at creation."""
 
-    def __init__(self, log: Log | Silence, nodes: NodeTable, failure_log: FailureLog) -> None:
+    def __init__(self, log: Log | NullLog, nodes: NodeTable, failure_log: FailureLog) -> None:
         self._log = log
         self._nodes = nodes
         self._failure_log = failure_log
@@ -115,7 +115,7 @@ class DecisionLines(AttemptObserver):
         else:
             self._outcomes.info(NO_NODES, pod=pod)
 
-    def _log_of(self, failure: Failed) -> Log | Silence:
+    def _log_of(self, failure: Failed) -> Log | NullLog:
         """Return the log for a failure: that of a binding with a shared cause is more verbose."""
         is_shared = self._failure_log.is_failing(BINDING) and failure.message.startswith(_BINDING_FAULT)
         return self._log.v(_SHARED_CAUSE_VERBOSITY) if is_shared else self._log
@@ -141,7 +141,7 @@ class AttemptLines(AttemptObserver):
     """Logs nodes and scores of every attempt. Use it only at verbosities that need it: it makes
     evaluations compute everything."""
 
-    def __init__(self, log: Log | Silence, nodes: NodeTable) -> None:
+    def __init__(self, log: Log | NullLog, nodes: NodeTable) -> None:
         self._nodes = nodes
         self._attempts = log.v(3)
         self._filtered = log.v(4)
@@ -222,7 +222,7 @@ _TEXTS: Final[dict[ClusterEvent, tuple[int, str]]] = {
 class EventLines:
     """An `EventSink` that logs events and passes them on."""
 
-    def __init__(self, sink: EventSink, handled: HandledEvents, log: Log | Silence) -> None:
+    def __init__(self, sink: EventSink, handled: HandledEvents, log: Log | NullLog) -> None:
         self._sink = sink
         self._handled = handled
         self._texts = {event: (log.v(level), text) for event, (level, text) in _TEXTS.items()}
@@ -231,14 +231,14 @@ class EventLines:
         self._sink.expect(kind, count)
 
     def changed(self, obj: api.Object) -> None:
-        self._say(self._handled.last_version(obj), obj)
+        self._log_change(self._handled.last_version(obj), obj)
         self._sink.changed(obj)
 
     def deleted(self, obj: api.Object) -> None:
-        self._say(self._handled.last_version(obj), None)
+        self._log_change(self._handled.last_version(obj), None)
         self._sink.deleted(obj)
 
-    def _say(self, old: api.Object | None, new: api.Object | None) -> None:
+    def _log_change(self, old: api.Object | None, new: api.Object | None) -> None:
         obj = new if new is not None else old
         if not isinstance(obj, api.Pod | api.Node):
             return
@@ -251,7 +251,7 @@ class EventLines:
 class QueueLines:
     """Logs pods that enter a queue (`CountingQueueMetrics.on_entered`)."""
 
-    def __init__(self, log: Log | Silence) -> None:
+    def __init__(self, log: Log | NullLog) -> None:
         self._failures = log.v(3)
         self._moves = log.v(5)
 

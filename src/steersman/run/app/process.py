@@ -107,7 +107,7 @@ def signals_handled(handlers: Mapping[signal.Signals, Callable[[], object]]) -> 
 # -- work in the background --------------------------------------------------------------------------------------------
 
 
-async def kept_going(
+async def run_with_restarts(
     name: str, work: Callable[[], Coroutine[Any, Any, None]], timing: Timing, metrics: Metrics
 ) -> None:
     """Run the work until cancelled, restarting it after a pause. Failures are logged."""

@@ -40,13 +40,13 @@ from steersman.kube.observe import (
     Exposition,
     Log,
     Metrics,
-    Silence,
+    NullLog,
     TimedIngest,
     cache_text,
     in_slices,
     queue_text,
 )
-from steersman.kube.serving import PING, Endpoints, HealthCheck, Server, beliefs_beside, scheduler_endpoints
+from steersman.kube.serving import PING, Endpoints, HealthCheck, Server, scheduler_endpoints, scheduler_snapshot
 from steersman.run.app import endpoints
 from steersman.run.app.control_thread import (
     ControlThread,
@@ -57,9 +57,9 @@ from steersman.run.app.control_thread import (
     leader_election,
 )
 from steersman.run.app.log_lines import log_decisions, with_event_lines
-from steersman.run.app.process import Bindings, Control, Heartbeat, Watchdog, kept_going
+from steersman.run.app.process import Bindings, Control, Heartbeat, Watchdog, run_with_restarts
 from steersman.run.app.recording import Recorder
-from steersman.run.app.settings import Effective, ServingOptions
+from steersman.run.app.settings import EffectiveSettings, ServingOptions
 from steersman.scheduler.assembly import Scheduler, SchedulerOptions
 from steersman.scheduler.host import SchedulingLoop, freeze_heap, trim_free_memory, unfreeze_heap
 
@@ -110,13 +110,13 @@ class Program:
 
     def __init__(
         self,
-        settings: Effective,
+        settings: EffectiveSettings,
         connections: ClusterConnections,
         control_parts: ControlThreadParts,
         bindings: Bindings,
         control: Control,
         timing: Timing,
-        log: Log | Silence,
+        log: Log | NullLog,
         metrics: Metrics,
         internal_errors: InternalErrors,
         announce: Callable[[], None],
@@ -175,9 +175,9 @@ class Program:
             background = [
                 group.create_task(self._dispatcher.run(), name="dispatcher"),
                 group.create_task(self._follow(), name="informers"),
-                group.create_task(self._kept_going("dump", self._dump_on_demand), name="dump"),
+                group.create_task(self._run_with_restarts("dump", self._dump_on_demand), name="dump"),
                 group.create_task(self._heartbeat.run(), name="heartbeat"),
-                group.create_task(self._kept_going("plugins", self._refresh_plugins), name="plugins"),
+                group.create_task(self._run_with_restarts("plugins", self._refresh_plugins), name="plugins"),
                 group.create_task(self._stop_listening(), name="stop listening"),
             ]
             loop = asyncio.get_running_loop()
@@ -283,11 +283,11 @@ class Program:
         )
         async with served as self._server, asyncio.TaskGroup() as group:
             tasks = [
-                group.create_task(self._kept_going("watchdog", self._watchdog.run), name="watchdog"),
-                group.create_task(self._kept_going("memory", self._give_back_memory), name="memory"),
+                group.create_task(self._run_with_restarts("watchdog", self._watchdog.run), name="watchdog"),
+                group.create_task(self._run_with_restarts("memory", self._give_back_memory), name="memory"),
             ]
             if self._page is not None:
-                tasks.append(group.create_task(self._kept_going("web page", self._page.run), name="web page"))
+                tasks.append(group.create_task(self._run_with_restarts("web page", self._page.run), name="web page"))
             try:
                 yield
             finally:
@@ -308,8 +308,8 @@ class Program:
 
     # -- for operators -----------------------------------------------------------------------------------------------
 
-    async def _kept_going(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        await kept_going(name, work, self._timing, self._metrics)
+    async def _run_with_restarts(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        await run_with_restarts(name, work, self._timing, self._metrics)
 
     async def _dump_on_demand(self) -> None:
         while True:
@@ -321,7 +321,7 @@ class Program:
                 self._internal_errors.survived("dump", "cache and queue", error)
 
     async def _dump(self) -> None:
-        found, scheduler = beliefs_beside(self._listers, self._scheduler), self._scheduler
+        found, scheduler = scheduler_snapshot(self._listers, self._scheduler), self._scheduler
         text = cache_text(scheduler.cache, scheduler.queue, self._listers.invalid_objects())
         logger.info("%s", "".join(await in_slices(text)))
         logger.info("%s", "".join(await in_slices(queue_text(scheduler.queue))))
@@ -406,7 +406,7 @@ class Program:
             failure_log=self._failure_log,
         )
 
-    def _make_scheduler(self, settings: Effective, connections: ClusterConnections, seed: int) -> Scheduler:
+    def _make_scheduler(self, settings: EffectiveSettings, connections: ClusterConnections, seed: int) -> Scheduler:
         recording = self._recording
         options = SchedulerOptions(
             settings.configuration,
@@ -427,7 +427,7 @@ class Program:
             recording.reader(ApiServerReader(connections.channels.cluster, self._timing)),
         )
 
-    def _make_informers(self, connections: ClusterConnections, log: Log | Silence) -> Informers:
+    def _make_informers(self, connections: ClusterConnections, log: Log | NullLog) -> Informers:
         sink = with_event_lines(TimedIngest(self._scheduler, self._metrics), self._scheduler, log)
         rights = plugin_rights(self._scheduler.watched_kinds, self._scheduler.read_kinds)
         if rights:

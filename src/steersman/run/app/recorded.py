@@ -9,7 +9,7 @@ from steersman.base import Clock, hide_passwords
 from steersman.config import SchedulerConfiguration
 from steersman.kube.observe import Metrics
 from steersman.record import LIVE, Limits, LiveRecording, RunBody, run_body
-from steersman.run.app.settings import Effective, RecordOptions
+from steersman.run.app.settings import EffectiveSettings, RecordOptions
 
 SEGMENTS = 4
 """Minimum number of segments of a record: the oldest one is removed as a whole."""
@@ -18,7 +18,7 @@ SEGMENTS = 4
 class FileRecorder(LiveRecording):
     """A `Recorder` that writes a record, with metrics."""
 
-    def __init__(self, options: RecordOptions, settings: Effective, seed: int, clock: Clock) -> None:
+    def __init__(self, options: RecordOptions, settings: EffectiveSettings, seed: int, clock: Clock) -> None:
         """Open the record. Raise `InputError` if the directory cannot be written."""
         limits = Limits(total_bytes=options.total_bytes, age_seconds=options.age_seconds)
         smaller = min(limits.segment_bytes, options.total_bytes // SEGMENTS)
@@ -32,7 +32,7 @@ class FileRecorder(LiveRecording):
         metrics.is_recording.set(not self.is_failing)
 
 
-def _run_body(settings: Effective, seed: int, start: float) -> RunBody:
+def _run_body(settings: EffectiveSettings, seed: int, start: float) -> RunBody:
     configuration = _without_secrets(settings.configuration)
     body = run_body(LIVE, configuration, settings.gates, settings.registry, seed, start)
     return msgspec.structs.replace(

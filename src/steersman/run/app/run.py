@@ -24,7 +24,7 @@ from steersman.base import (
     InternalErrors,
     Timing,
     hide_passwords,
-    most_telling,
+    most_informative_error,
     steersman_version,
 )
 from steersman.config import dump_public_yaml, with_extender_resources, without_effect
@@ -37,12 +37,12 @@ from steersman.kube.client import (
     connect,
     http_extenders,
 )
-from steersman.kube.observe import SILENCE, ClientMetrics, Log, Metrics, Silence, set_up
+from steersman.kube.observe import SILENCE, ClientMetrics, Log, Metrics, NullLog, set_up
 from steersman.run.app.control_thread import ControlConnections, ControlThread, control_transports, transports
 from steersman.run.app.process import ENDING, Bindings, Control, new_event_loop, raise_open_files, signals_handled
 from steersman.run.app.program import ClusterConnections, ControlThreadParts, Program
 from steersman.run.app.recording import NullRecorder, Recorder
-from steersman.run.app.settings import Effective, RunOptions, effective
+from steersman.run.app.settings import EffectiveSettings, RunOptions, effective
 from steersman.scheduler.host import keep_freed_memory
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ def main(options: RunOptions) -> int:
         return runner.run(until_signalled(options, log))
 
 
-async def until_signalled(options: RunOptions, log: Log | Silence = SILENCE) -> int:
+async def until_signalled(options: RunOptions, log: Log | NullLog = SILENCE) -> int:
     """Run under the control of signals. A second SIGTERM or SIGINT ends the program at once."""
     control, hurry = Control(), asyncio.Event()
     program = asyncio.current_task()
@@ -86,7 +86,7 @@ async def run(
     options: RunOptions,
     control: Control,
     environment: Mapping[str, str] | None = None,
-    log: Log | Silence = SILENCE,
+    log: Log | NullLog = SILENCE,
 ) -> int:
     """Run and return the exit code. Raise `SteersmanError` or OSError if the start fails."""
     settings = effective(options)
@@ -98,16 +98,16 @@ async def run(
     try:
         return await _run(settings, options, control, known, timing, log)
     except ExceptionGroup as group:
-        raise most_telling(group) from group
+        raise most_informative_error(group) from group
 
 
 async def _run(
-    settings: Effective,
+    settings: EffectiveSettings,
     options: RunOptions,
     control: Control,
     environment: Mapping[str, str],
     timing: Timing,
-    log: Log | Silence,
+    log: Log | NullLog,
 ) -> int:
     configuration, metrics, internal_errors = settings.configuration, Metrics(), InternalErrors()
     requests, originals = ClientMetrics(metrics.registry), RawObjects(configuration.extenders)
@@ -153,7 +153,7 @@ async def _run(
 
 @asynccontextmanager
 async def _recording(
-    settings: Effective, options: RunOptions, seed: int, timing: Timing
+    settings: EffectiveSettings, options: RunOptions, seed: int, timing: Timing
 ) -> AsyncGenerator[Recorder, None]:
     """Yield the recorder, and close the record at the end."""
     if options.record is None:
@@ -169,7 +169,7 @@ async def _recording(
         await asyncio.to_thread(recorded.close)
 
 
-def _what_starts(settings: Effective, options: RunOptions, own: Connection) -> dict[str, str]:
+def _what_starts(settings: EffectiveSettings, options: RunOptions, own: Connection) -> dict[str, str]:
     """Return the fields of the first log line, for diagnosing a wrong setup."""
     changed = settings.gates.changed()
     gates = {"featureGates": ",".join(f"{name}={str(on).lower()}" for name, on in changed.items())} if changed else {}
@@ -184,14 +184,14 @@ def _what_starts(settings: Effective, options: RunOptions, own: Connection) -> d
 
 
 def _own_connection(
-    settings: Effective, options: RunOptions, environment: Mapping[str, str], timing: Timing
+    settings: EffectiveSettings, options: RunOptions, environment: Mapping[str, str], timing: Timing
 ) -> Connection:
     kubeconfig = options.kubeconfig or settings.configuration.client_connection.kubeconfig
     return connect(ClusterChoice(kubeconfig, master=options.master), environment, timing).connection
 
 
 def _control_connections(
-    settings: Effective, options: RunOptions, environment: Mapping[str, str], timing: Timing
+    settings: EffectiveSettings, options: RunOptions, environment: Mapping[str, str], timing: Timing
 ) -> ControlConnections:
     """Connect again, because credentials belong to the loop that uses them."""
     own, serving = _own_connection(settings, options, environment, timing), options.serving
@@ -202,7 +202,7 @@ def _control_connections(
     return ControlConnections(own, other(serving.authentication.kubeconfig), other(serving.authorization_kubeconfig))
 
 
-def _write_configuration(settings: Effective, file: str) -> None:
+def _write_configuration(settings: EffectiveSettings, file: str) -> None:
     try:
         Path(file).write_text(dump_public_yaml(with_extender_resources(settings.configuration)), "utf-8")
     except OSError as error:

@@ -139,7 +139,7 @@ class RunOptions(msgspec.Struct, frozen=True):
 # -- what is in force --------------------------------------------------------------------------------------------------
 
 
-class Effective(msgspec.Struct, frozen=True):
+class EffectiveSettings(msgspec.Struct, frozen=True):
     """Configuration, gates and plugins in effect."""
 
     configuration: SchedulerConfiguration
@@ -148,7 +148,7 @@ class Effective(msgspec.Struct, frozen=True):
     max_in_unschedulable: float
 
 
-def effective(options: RunOptions) -> Effective:
+def effective(options: RunOptions) -> EffectiveSettings:
     """Return the effective settings. Raise `InputError` or `ConfigError` if they are invalid."""
     _check_serving(options.serving)
     gates = FeatureGates.parse(options.feature_gates, options.emulated_version)
@@ -160,7 +160,7 @@ def effective(options: RunOptions) -> Effective:
     config.validate(configuration, gates, file=file)
     config.build(configuration, capabilities_of(registry, gates), gates, file)
     check_args(configuration, registry, file)
-    return Effective(configuration, gates, registry, options.max_in_unschedulable)
+    return EffectiveSettings(configuration, gates, registry, options.max_in_unschedulable)
 
 
 def _with_flags(loaded: SchedulerConfiguration, options: RunOptions) -> SchedulerConfiguration:

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from steersman.kube.observe import DecisionLog
-from steersman.kube.serving import Answer, Ask, Request
+from steersman.kube.serving import Answer, LoopRunner, Request
 from steersman.sandbox.web import (
     PREFIX,
     ClusterFeed,
@@ -49,7 +49,7 @@ class RunPage:
     """Page of one scheduler. Created in the scheduling loop."""
 
     def __init__(
-        self, scheduler: Scheduler, decisions: DecisionLog, ask: Ask, config_file: str = "", record: str = ""
+        self, scheduler: Scheduler, decisions: DecisionLog, ask: LoopRunner, config_file: str = "", record: str = ""
     ) -> None:
         """`config_file` is the value of --config, `record` the record's directory, or ""."""
         events = EventRows()
@@ -87,7 +87,7 @@ class RunPage:
 class RunHistory:
     """History of a recording scheduler: marks for a slider, and the pages of past moments."""
 
-    def __init__(self, record: str, scheduler: Scheduler, ask: Ask) -> None:
+    def __init__(self, record: str, scheduler: Scheduler, ask: LoopRunner) -> None:
         self._scheduler = scheduler
         self._ask = ask
         self._begin = scheduler.clock.now()

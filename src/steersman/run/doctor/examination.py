@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from steersman.base import SteersmanError
-from steersman.kube.client import SEE_DOCTOR, ApiError, ConnectionFailed, trouble_with
+from steersman.kube.client import SEE_DOCTOR, ApiError, ConnectionFailed, server_problem
 from steersman.run.doctor.access import check_access
 from steersman.run.doctor.clock_skew import check_clock
 from steersman.run.doctor.finding import Finding, Level, fail, ok, warn
@@ -84,7 +84,7 @@ def _ends_examination(failure: SteersmanError) -> bool:
 
 
 def _no_connection(server: str, failure: SteersmanError) -> Finding:
-    trouble = trouble_with(server, failure)
+    trouble = server_problem(server, failure)
     if trouble is None:
         return fail("connection", f"cannot use the API server at {server}: {failure}", "see --kubeconfig and --context")
     return fail("connection", f"{trouble.cause}: {failure}", trouble.remedy.removesuffix(f"; {SEE_DOCTOR}"))

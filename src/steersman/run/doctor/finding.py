@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
-from steersman.base import hanging, printable
+from steersman.base import printable, wrap_hanging
 
 
 class Level(StrEnum):
@@ -26,9 +26,9 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def lines(self, width: int | None = None) -> Iterator[str]:
         """Yield the finding as text, folded at `width` characters unless None."""
-        yield from hanging(f"{self.level:<5} {self.check:<11} ", printable(self.message), width)
+        yield from wrap_hanging(f"{self.level:<5} {self.check:<11} ", printable(self.message), width)
         if self.advice:
-            yield from hanging(f"{'':<18}→ ", printable(self.advice), width)
+            yield from wrap_hanging(f"{'':<18}→ ", printable(self.advice), width)
 
 
 def ok(check: str, message: str) -> Finding:

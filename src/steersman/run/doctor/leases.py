@@ -17,7 +17,7 @@ OTHERS: Final = "schedulers"
 KUBE_SCHEDULER: Final = "kube-system/kube-scheduler"
 
 
-class SeenLease(msgspec.Struct, frozen=True):
+class ObservedLease(msgspec.Struct, frozen=True):
     """A lease at the time of the server's answer."""
 
     key: str
@@ -31,11 +31,11 @@ class SeenLease(msgspec.Struct, frozen=True):
         return bool(self.holder) and self.age is not None and self.age <= self.duration
 
 
-def seen(lease: Lease, now: float) -> SeenLease:
+def seen(lease: Lease, now: float) -> ObservedLease:
     spec = lease.spec
     age = None if spec.renew_time is None else max(0.0, now - timestamps.parse(spec.renew_time))
     key = f"{lease.metadata.namespace}/{lease.metadata.name}"
-    return SeenLease(key, spec.holder_identity, age, float(spec.lease_duration_seconds))
+    return ObservedLease(key, spec.holder_identity, age, float(spec.lease_duration_seconds))
 
 
 async def check_lease(target: DoctorTarget) -> list[Finding]:
@@ -49,7 +49,7 @@ async def check_lease(target: DoctorTarget) -> list[Finding]:
     return [_own(own, key), *_shared(target, own, key), *_rivals(target, leases, key)]
 
 
-async def scheduler_leases(target: DoctorTarget) -> list[SeenLease]:
+async def scheduler_leases(target: DoctorTarget) -> list[ObservedLease]:
     """Return the scheduler's own lease, and those that look like other schedulers'."""
     election = target.configuration.leader_election
     answer = await target.get("/version")
@@ -64,7 +64,7 @@ def _is_schedulers(lease: Lease) -> bool:
     return LEASE_LABELS.items() <= labels.items() or "scheduler" in name or "steersman" in name
 
 
-def _own(lease: SeenLease | None, key: str) -> Finding:
+def _own(lease: ObservedLease | None, key: str) -> Finding:
     if lease is None:
         return ok(CHECK, f"nobody has held the lease {key} yet")
     if not lease.holder:
@@ -79,7 +79,7 @@ def _own(lease: SeenLease | None, key: str) -> Finding:
     )
 
 
-def _shared(target: DoctorTarget, lease: SeenLease | None, key: str) -> list[Finding]:
+def _shared(target: DoctorTarget, lease: ObservedLease | None, key: str) -> list[Finding]:
     """Warn about a scheduler beside kube-scheduler that shares kube-scheduler's lease."""
     beside = DEFAULT_SCHEDULER_NAME not in target.scheduler_names
     if key != KUBE_SCHEDULER or not beside or lease is None or not lease.is_fresh:
@@ -88,7 +88,7 @@ def _shared(target: DoctorTarget, lease: SeenLease | None, key: str) -> list[Fin
     return [warn(CHECK, text, "set leaderElection.resourceName to a name of its own")]
 
 
-def _rivals(target: DoctorTarget, leases: list[SeenLease], own: str) -> list[Finding]:
+def _rivals(target: DoctorTarget, leases: list[ObservedLease], own: str) -> list[Finding]:
     fresh = [lease for lease in leases if lease.is_fresh and lease.key != own]
     if not fresh:
         return [ok(OTHERS, "no other scheduler holds a lease")]

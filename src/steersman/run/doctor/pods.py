@@ -69,7 +69,7 @@ async def check_pods(target: DoctorTarget) -> list[Finding]:
     own = sum(len(waiting.get(name, ())) for name in target.scheduler_names)
     findings = [ok(PENDING, f"pods that wait for {', '.join(target.scheduler_names)}: {own}")]
     for scheduler in sorted(waiting.keys() - set(target.scheduler_names)):
-        if not await _is_heard(target, scheduler):
+        if not await _emits_events(target, scheduler):
             findings.append(_unserved(scheduler, waiting[scheduler]))
     return findings
 
@@ -80,7 +80,7 @@ def _unserved(scheduler: str, pods: Sequence[str]) -> Finding:
     return warn(PENDING, text, "start that scheduler, add a profile of that name, or correct spec.schedulerName")
 
 
-async def _is_heard(target: DoctorTarget, scheduler: str) -> bool:
+async def _emits_events(target: DoctorTarget, scheduler: str) -> bool:
     """Return whether a scheduler is active, by its events or, for the default one, its lease."""
     if await target.events_of(scheduler):
         return True

@@ -18,7 +18,7 @@ from steersman import api
 from steersman.base import Clock
 from steersman.explain.live import filtering_all_nodes
 from steersman.framework import ApiReader, EventSink
-from steersman.run.app import Effective
+from steersman.run.app import EffectiveSettings
 from steersman.run.shadow.placement import PlacementScores
 from steersman.scheduler.assembly import SchedulerOptions
 from steersman.scheduler.cycle import Unschedulable, diagnose
@@ -61,7 +61,7 @@ class WatchChange(msgspec.Struct, frozen=True, eq=False):
 class ClusterModel(WhatIfScheduler):
     """Nodes, pods and other inputs of scheduling, evaluated with our profiles."""
 
-    def __init__(self, settings: Effective, clock: Clock, reader: ApiReader | None = None) -> None:
+    def __init__(self, settings: EffectiveSettings, clock: Clock, reader: ApiReader | None = None) -> None:
         configuration = settings.configuration
         options = SchedulerOptions(filtering_all_nodes(configuration), settings.gates, settings.registry)
         super().__init__(isolated_scheduler(options, clock, reader=reader))

@@ -20,12 +20,12 @@ import msgspec
 from steersman import api
 from steersman.base import Clock
 from steersman.framework import ApiReader, CycleAborted, PodInfo
-from steersman.run.app import Effective
+from steersman.run.app import EffectiveSettings
 from steersman.run.shadow.cluster_model import ClusterModel, WatchChange
 from steersman.run.shadow.comparison import AGREEING, ComparisonClass, DecisionComparison, DecisionKind
 from steersman.run.shadow.decision_review import DecisionFinding, DecisionReview
 from steersman.run.shadow.held_changes import (
-    HeldChanges,
+    BufferedChanges,
     failure_message,
     shows_binding,
     shows_expectation,
@@ -46,7 +46,7 @@ _MAX_ARRIVALS: Final = 512
 _MAX_NODES: Final = 16
 
 
-class Decided(msgspec.Struct, eq=False):
+class ReviewedBinding(msgspec.Struct, eq=False):
     """A binding whose decision has been reviewed, but whose arrival has not."""
 
     change: WatchChange
@@ -79,7 +79,7 @@ class ShadowFollower:
 
     def __init__(
         self,
-        settings: Effective,
+        settings: EffectiveSettings,
         clock: Clock,
         on_compared: OnCompared,
         wants_snapshot: Callable[[], bool] = lambda: False,
@@ -87,12 +87,12 @@ class ShadowFollower:
     ) -> None:
         self.model = ClusterModel(settings, clock, reader)
         self.review = DecisionReview(self.model)
-        self.held = HeldChanges(clock, self.model.profiles)
+        self.held = BufferedChanges(clock, self.model.profiles)
         self._clock = clock
         self._on_compared = on_compared
         self._wants_snapshot = wants_snapshot
         self._has_begun = False
-        self._in_flight: dict[str, Decided] = {}
+        self._in_flight: dict[str, ReviewedBinding] = {}
         #: UIDs of pods that were compared when they were nominated and are not bound yet.
         self._expected: set[str] = set()
         self._decisions = 0
@@ -176,7 +176,9 @@ class ShadowFollower:
         info = self.model.info(pod)
         self.model.assume(info, node)
         self._decisions += 1
-        self._in_flight[info.uid] = Decided(change, info, node, self._decisions, found, self._arrivals, snapshot)
+        self._in_flight[info.uid] = ReviewedBinding(
+            change, info, node, self._decisions, found, self._arrivals, snapshot
+        )
 
     def _found_or_broken(self, change: WatchChange, pod: api.Pod, node: str) -> DecisionFinding:
         try:
@@ -191,7 +193,7 @@ class ShadowFollower:
         pod, expected = _pod_before(change), change.new
         assert isinstance(expected, api.Pod)
         found = self._found_or_broken(change, pod, expected.status.nominated_node_name)
-        self._tell(change, pod, DecisionKind.BINDING, found, self._snapshot(pod, found))
+        self._report(change, pod, DecisionKind.BINDING, found, self._snapshot(pod, found))
         self._expected.add(pod.metadata.uid)
         self._apply(self.held.take())
 
@@ -240,20 +242,20 @@ class ShadowFollower:
 
     # -- arrival of bindings -----------------------------------------------------------------------------------------
 
-    def _arrive(self, decided: Decided, is_new: bool) -> None:
+    def _arrive(self, decided: ReviewedBinding, is_new: bool) -> None:
         change, pod = decided.change, _pod_before(decided.change)
         found = decided.found
         if found is not None and (not is_new or len(self._in_flight) > 1):
             found = self._as_seen(decided, pod, found)
         if found is not None:
-            self._tell(change, pod, DecisionKind.BINDING, found, decided.snapshot)
+            self._report(change, pod, DecisionKind.BINDING, found, decided.snapshot)
         self._expected.discard(decided.info.uid)
         del self._in_flight[decided.info.uid]
         self._arrivals += 1
         self._arrived.append((decided.number, api.key(pod)))
         self._apply(self.held.take())
 
-    def _as_seen(self, decided: Decided, pod: api.Pod, found: DecisionFinding) -> DecisionFinding:
+    def _as_seen(self, decided: ReviewedBinding, pod: api.Pod, found: DecisionFinding) -> DecisionFinding:
         """Return the finding on the cluster of the watch, or the one on the model if None."""
         with self.model.without((other.info, other.node) for other in self._in_flight.values()):
             seen = self._best_of_all(pod, decided.node)
@@ -271,7 +273,7 @@ class ShadowFollower:
         except CycleAborted:
             return None
 
-    def _overtaken(self, decided: Decided) -> tuple[str, ...]:
+    def _overtaken(self, decided: ReviewedBinding) -> tuple[str, ...]:
         """Describe the pods that were bound before or after this one, but decided after or
         before."""
         before = [api.key(one.info.pod) for one in self._in_flight.values() if one.number < decided.number]
@@ -305,12 +307,12 @@ class ShadowFollower:
         except CycleAborted as abort:
             found = DecisionFinding(ComparisonClass.UNPROVEN, f"cannot be decided here: {abort.status.message}")
         kind = DecisionKind.NOMINATION if nominated != pod.status.nominated_node_name else DecisionKind.UNSCHEDULABLE
-        self._tell(change, pod, kind, found, self._snapshot(pod, found))
+        self._report(change, pod, kind, found, self._snapshot(pod, found))
         self._apply(self.held.take())
 
     # -- telling -----------------------------------------------------------------------------------------------------
 
-    def _tell(
+    def _report(
         self,
         change: WatchChange,
         pod: api.Pod,
@@ -326,7 +328,7 @@ class ShadowFollower:
             uid=pod.metadata.uid,
             profile=profile.name,
             decision=kind,
-            comparison_class=self._in_view_of_gap(change, found.comparison_class),
+            comparison_class=self._reclassified_by_gap(change, found.comparison_class),
             evidence=found.evidence,
             seen=change.time,
             their_node=after.spec.node_name or after.status.nominated_node_name,
@@ -342,7 +344,7 @@ class ShadowFollower:
         is_real = comparison.comparison_class is ComparisonClass.DISAGREEMENT
         self._on_compared(comparison, snapshot if is_real else None)
 
-    def _in_view_of_gap(self, change: WatchChange, found: ComparisonClass) -> ComparisonClass:
+    def _reclassified_by_gap(self, change: WatchChange, found: ComparisonClass) -> ComparisonClass:
         is_disagreement = found is ComparisonClass.DISAGREEMENT
         return ComparisonClass.UNPROVEN if is_disagreement and change.moment <= self._gap_ends else found
 

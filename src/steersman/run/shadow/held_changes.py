@@ -55,7 +55,7 @@ def failure_message(pod: api.Pod) -> str | None:
     return None
 
 
-class HeldChanges:
+class BufferedChanges:
     """Event sink that holds changes, with the objects before and after, until taken."""
 
     def __init__(self, clock: Clock, scheduler_names: Container[str]) -> None:

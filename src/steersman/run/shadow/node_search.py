@@ -220,7 +220,7 @@ class SearchTracker:
             is_rare = attempt.delayed >= _MANY_DELAYED or attempt.course is SearchCourse.ANEW
             if is_rare and is_likely is None:
                 is_likely = chance_of_missing_chunks(placement, order, wanted) >= _LIKELY
-            if self._is_believed(attempt.course) and (is_likely or not is_rare):
+            if self._is_accepted(attempt.course) and (is_likely or not is_rare):
                 held = attempt.starts & windows.holding(position, windows.boundary + attempt.delayed * windows.chunk)
                 index = _explaining(windows, held, placement, attempt.delayed)
                 if index is not None:
@@ -260,7 +260,7 @@ class SearchTracker:
             self.confirmed = 0
         return self._starts
 
-    def _is_believed(self, course: SearchCourse) -> bool:
+    def _is_accepted(self, course: SearchCourse) -> bool:
         """Return whether the course is not used too often."""
         share, besides = _BELIEVED[course]
         return self._followed[course] <= besides + share * self._followed.total()

@@ -31,7 +31,7 @@ from steersman.kube.client import (
     may_be_absent,
     paths,
 )
-from steersman.run.app import Effective
+from steersman.run.app import EffectiveSettings
 from steersman.run.shadow.comparison import DecisionComparison
 from steersman.run.shadow.differences import DifferenceWriter
 from steersman.run.shadow.follower import DecisionMoment, ShadowFollower
@@ -75,7 +75,7 @@ class Shadow:
 
     def __init__(
         self,
-        settings: Effective,
+        settings: EffectiveSettings,
         options: ShadowOptions,
         transport: Transport,
         timing: Timing,

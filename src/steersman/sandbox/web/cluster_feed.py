@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from steersman.kube.observe import beside_scheduling
-from steersman.kube.serving import Ask
+from steersman.kube.serving import LoopRunner
 from steersman.sandbox.web.answers import (
     ClockPart,
     EventRow,
@@ -268,7 +268,7 @@ class _Backlog:
 class ClusterFeed:
     """Differences of a source for all clients. Belongs to the server thread."""
 
-    def __init__(self, source: ClusterSource, ask: Ask, tick_seconds: float = TICK_SECONDS) -> None:
+    def __init__(self, source: ClusterSource, ask: LoopRunner, tick_seconds: float = TICK_SECONDS) -> None:
         self.epoch = secrets.token_hex(4)
         self._source = source
         self._ask = ask

@@ -82,7 +82,7 @@ class ConfigurationHandlers:
         """Compare the last decisions with those of another configuration."""
         asked = decoded_body(request, EditedConfiguration)
         edited = self._loaded(asked.yaml)
-        async with self._turn_to_try():
+        async with self._exclusive_trial():
             moment = await self._moment(asked.last)
             real = [decision.node for decision in moment.decisions]
             side = await _last(decided_again(moment, edited, real))
@@ -92,7 +92,7 @@ class ConfigurationHandlers:
         """Compare the last decisions under two configurations."""
         asked = decoded_body(request, ComparedConfigurations)
         sides = [self._loaded(side.yaml) for side in (asked.a, asked.b)]
-        async with self._turn_to_try():
+        async with self._exclusive_trial():
             moment = await self._moment(asked.last)
             real = [decision.node for decision in moment.decisions]
             first = await _last(decided_again(moment, sides[0], real))
@@ -103,7 +103,7 @@ class ConfigurationHandlers:
         """Compare the last decisions with those of another run."""
         asked = decoded_body(request, OtherRun)
         options, other = self._loaded(""), self._loaded(asked.yaml)
-        async with self._turn_to_try():
+        async with self._exclusive_trial():
             moment = await self._moment(asked.last, asked.pods)
             here = [decision.node for decision in moment.decisions]
             keys = [api.key(decision.pod) for decision in moment.decisions]
@@ -113,7 +113,7 @@ class ConfigurationHandlers:
             return json_page(compared_runs(moment, here, there, (first, second)))
 
     @asynccontextmanager
-    async def _turn_to_try(self) -> AsyncIterator[None]:
+    async def _exclusive_trial(self) -> AsyncIterator[None]:
         if self._trial.locked():
             raise WebRefusal(429, "TooManyRequests", "another configuration is being tried: wait until that has ended")
         async with self._trial:

@@ -15,7 +15,7 @@ import yaml
 from steersman import api
 from steersman.cluster.store import Document, document_of
 from steersman.kube.observe import DecisionLog
-from steersman.kube.serving import Answer, Ask, Request, ask_here
+from steersman.kube.serving import Answer, LoopRunner, Request, ask_here
 from steersman.sandbox.web.attempt_feed import AttemptFeed
 from steersman.sandbox.web.configuration_page import ConfigurationSource
 from steersman.sandbox.web.event_rows import EventRows
@@ -36,7 +36,7 @@ class WebHost(msgspec.Struct, frozen=True):
     decisions: DecisionLog
     attempts: AttemptFeed
     events: EventRows
-    ask: Ask = ask_here
+    ask: LoopRunner = ask_here
     #: Additional capabilities of this host, as named in docs/web-api.md.
     more_capabilities: tuple[str, ...] = ()
     #: Returns an object with all known fields.

@@ -63,10 +63,10 @@ def main(directory: str, at: float, plugins: Sequence[str]) -> None:
         simulation = simulation_at(directory, moment, plugins=plugins)
         with simulation:
             web_api = _pages(simulation, reader, at)
-            _tell(MomentAnswer())
+            _send(MomentAnswer())
             asyncio.run(_answer(web_api))
     except SteersmanError as error:
-        _tell(MomentAnswer(problem=str(error)))
+        _send(MomentAnswer(problem=str(error)))
 
 
 def _pages(simulation: Simulation, reader: RecordReader, at: float) -> WebApi:
@@ -82,10 +82,10 @@ async def _answer(web_api: WebApi) -> None:
     for line in sys.stdin.buffer:
         asked = msgspec.json.decode(line, type=MomentRequest)
         answer = await web_api.answer(Request(asked.method, asked.path, asked.query))
-        _tell(MomentAnswer(answer.status, answer.content_type, answer.body.decode()))
+        _send(MomentAnswer(answer.status, answer.content_type, answer.body.decode()))
 
 
-def _tell(told: MomentAnswer) -> None:
+def _send(told: MomentAnswer) -> None:
     assert sys.__stdout__ is not None
     sys.__stdout__.buffer.write(msgspec.json.encode(told) + b"\n")
     sys.__stdout__.buffer.flush()

@@ -57,7 +57,7 @@ class RecordedPast:
             try:
                 if at != self._at:
                     await self._start(at)
-                told = await self._told(MomentRequest(request.method, request.path, request.query))
+                told = await self._answer_of(MomentRequest(request.method, request.path, request.query))
             except BaseException:
                 await self.close()  # otherwise an unread answer would be taken for the next one
                 raise
@@ -108,7 +108,7 @@ class RecordedPast:
             raise WebRefusal(404, "NotFound", told.problem)
         self._at = at
 
-    async def _told(self, asked: MomentRequest) -> MomentAnswer:
+    async def _answer_of(self, asked: MomentRequest) -> MomentAnswer:
         process = self._process
         assert process is not None, "it was started"
         assert process.stdin is not None, "with a pipe"

@@ -9,7 +9,7 @@ import msgspec
 
 from steersman import api
 from steersman.base.graph_copy import copied_attributes, emptied
-from steersman.framework import ClusterEvent, PodInfo, PodShapes, Status, TellsReleasedPods
+from steersman.framework import ClusterEvent, PodInfo, PodShapes, Status, UngatesPods
 from steersman.scheduler.runtime.profile import StatusCall
 
 
@@ -72,12 +72,12 @@ class PreEnqueueStep(msgspec.Struct, frozen=True):
 
 
 class ReleasingPreEnqueueStep(PreEnqueueStep, frozen=True):
-    """A PreEnqueue plugin that implements `released_by`, as called by the queue."""
+    """A PreEnqueue plugin that implements `ungated_pods`, as called by the queue."""
 
-    released_by: Callable[[ClusterEvent, object, object], Collection[str]]
+    ungated_pods: Callable[[ClusterEvent, object, object], Collection[str]]
 
 
 def pre_enqueue_step(call: StatusCall, info: Callable[[api.Pod], PodInfo]) -> PreEnqueueStep:
-    if isinstance(call.plugin, TellsReleasedPods):
-        return ReleasingPreEnqueueStep(call.name, call.run, info, call.plugin.released_by)
+    if isinstance(call.plugin, UngatesPods):
+        return ReleasingPreEnqueueStep(call.name, call.run, info, call.plugin.ungated_pods)
     return PreEnqueueStep(call.name, call.run, info)

@@ -141,7 +141,7 @@ def restore_scheduler(
     try:
         assert isinstance(scheduler.cycle.rng, SeededRng)
         scheduler.cache.nodes.restore_layout(saved.rows)
-        _tell(scheduler, saved, objects)
+        _deliver(scheduler, saved, objects)
         scheduler.cycle.search.restore(saved.search)
         scheduler.queue.restore(saved.queue, scheduler.pods)
         for name, ended in saved.preempted.items():
@@ -153,7 +153,7 @@ def restore_scheduler(
         raise InputError(f"cannot be used: {error}", object="the state of a scheduler") from error
 
 
-def _tell(scheduler: Scheduler, saved: SavedScheduler, objects: Sequence[api.Object]) -> None:
+def _deliver(scheduler: Scheduler, saved: SavedScheduler, objects: Sequence[api.Object]) -> None:
     """Deliver the objects, and assume pods in their turn, so that nodes have their pods in the same order."""
     assumed = {one.uid: one for one in saved.assumed}
     for obj in objects:

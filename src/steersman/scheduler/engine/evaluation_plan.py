@@ -60,8 +60,8 @@ from steersman.scheduler.state.node_table import NodeTable
 MAX_SCORE = 100
 
 
-def looks_at_claims(plugin: object) -> bool:
-    return isinstance(plugin, ColumnarFilter) and plugin.looks_at_claims
+def reads_claims(plugin: object) -> bool:
+    return isinstance(plugin, ColumnarFilter) and plugin.reads_claims
 
 
 class FilterStep:
@@ -92,7 +92,7 @@ class FilterStep:
 
     def depends_on_claims(self, pod: PodInfo) -> bool:
         """Return whether the kernel is specific to this pod because of its volume claims."""
-        return pod.shape.has_claims and looks_at_claims(self.call.plugin)
+        return pod.shape.has_claims and reads_claims(self.call.plugin)
 
     def fragment(self, pod: PodInfo) -> Hashable:
         """Return the fragment; pods with equal fragments share the kernel. None disables sharing."""
@@ -138,7 +138,7 @@ class ScoreStep:
 
     def depends_on_claims(self, pod: PodInfo) -> bool:
         """Return whether the kernel is specific to this pod because of its volume claims."""
-        return pod.shape.has_claims and looks_at_claims(self.call.plugin)
+        return pod.shape.has_claims and reads_claims(self.call.plugin)
 
     def fragment(self, pod: PodInfo) -> Hashable:
         if self._columnar is not None:

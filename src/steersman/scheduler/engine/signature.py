@@ -250,12 +250,12 @@ def _is_rejected(row: int, kernels: Sequence[ClusterFilterKernel]) -> bool:
 _MAX_FINGERPRINTS = 1 << 12
 
 
-class Marked(Protocol):
+class RecentlyUsed(Protocol):
     #: Requested again since it was created or last spared. Set by callers that bypass `get`.
     used: bool
 
 
-EntryT = TypeVar("EntryT", bound=Marked)
+EntryT = TypeVar("EntryT", bound=RecentlyUsed)
 
 
 FINGERPRINTS = CacheSpec(

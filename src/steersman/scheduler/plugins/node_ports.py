@@ -49,7 +49,7 @@ ERR_REASON = "node(s) didn't have free ports for the requested pod ports"
 STATE_KEY = "PreFilterNodePorts"
 
 
-class WantedPorts(msgspec.Struct, frozen=True):
+class RequestedPorts(msgspec.Struct, frozen=True):
     """The host ports that the pod requests, passed from PreFilter to Filter."""
 
     ports: tuple[HostPort, ...]
@@ -66,11 +66,11 @@ class NodePorts(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExtensions
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
         if not pod.shape.host_ports:
             return SKIP
-        state.write(STATE_KEY, WantedPorts(pod.shape.host_ports))
+        state.write(STATE_KEY, RequestedPorts(pod.shape.host_ports))
         return None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        wanted = state.read(STATE_KEY, WantedPorts)
+        wanted = state.read(STATE_KEY, RequestedPorts)
         if wanted is None:
             return error(f'reading "{STATE_KEY}" from cycleState: not found')
         return unschedulable(ERR_REASON) if ports_conflict(wanted.ports, node.used_ports) else None
@@ -80,7 +80,7 @@ class NodePorts(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExtensions
 
     def filter_kernel(self, pod: PodInfo, view: NodesView) -> FilterKernel | None:
         wanted = self.filter_fragment(pod)
-        return TakenPorts(view, wanted, self.statuses.id_of(unschedulable(ERR_REASON))) if wanted else None
+        return PortsInUseKernel(view, wanted, self.statuses.id_of(unschedulable(ERR_REASON))) if wanted else None
 
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         return (
@@ -113,7 +113,7 @@ def _same_port(one: HostPort, other: HostPort) -> bool:
 # -- the vector form ---------------------------------------------------------------------------------------------------
 
 
-class TakenPorts(FilterKernel):
+class PortsInUseKernel(FilterKernel):
     """Rejects nodes on which one of the wanted ports is in use."""
 
     depends = Depends.NODE_PODS

@@ -188,7 +188,7 @@ def _canonical(tolerations: Iterable[Toleration], comparison_operators: bool) ->
     return frozenset(each for each in plain if each.operator in operators)
 
 
-class TaintSetAnswers:
+class TaintSetNumbers:
     """A number per set of taints, computed when the set is first seen."""
 
     def __init__(self, taints: TaintSets, judge: Callable[[tuple[Taint, ...]], int]) -> None:
@@ -216,7 +216,7 @@ class UntoleratedTaints(FilterKernel):
     """Rejects nodes by their taints. `judge` returns the reason id for a set of taints, or 0."""
 
     def __init__(self, taints: TaintSets, judge: Callable[[tuple[Taint, ...]], int]) -> None:
-        self._answers = TaintSetAnswers(taints, judge)
+        self._answers = TaintSetNumbers(taints, judge)
 
     def rows(self, rows: Rows) -> ReasonColumn:
         return self._answers.rows(rows).astype(np.int32)
@@ -231,7 +231,7 @@ class UntoleratedSoftTaints(ScoreKernel):
     normalize = Normalize.DEFAULT_REVERSE
 
     def __init__(self, taints: TaintSets, judge: Callable[[tuple[Taint, ...]], int]) -> None:
-        self._answers = TaintSetAnswers(taints, judge)
+        self._answers = TaintSetNumbers(taints, judge)
 
     def rows(self, rows: Rows) -> IntColumn:
         return self._answers.rows(rows)

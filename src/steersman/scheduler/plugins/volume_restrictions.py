@@ -83,7 +83,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueE
 
     name = "VolumeRestrictions"
     filters_by_cluster = True
-    looks_at_claims = True
+    reads_claims = True
 
     def __init__(self, args: None, handle: Handle) -> None:
         self._objects = handle.objects

@@ -91,7 +91,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExtension
 
     name = "VolumeZone"
     filters_by_cluster = True
-    looks_at_claims = True
+    reads_claims = True
 
     def __init__(self, args: None, handle: Handle) -> None:
         self._objects = handle.objects

@@ -141,10 +141,10 @@ class DefaultPreemption(PostFilterPlugin, PodGroupPostFilterPlugin, PreEnqueuePl
         found = None if key is None else groups.group(key)
         return "" if found is None else found.metadata.uid
 
-    def released_by(self, event: ClusterEvent, old: object, new: object, /) -> Collection[str]:
-        """Return the preemptors to ungate (`TellsReleasedPods`): those whose last victim is this
+    def ungated_pods(self, event: ClusterEvent, old: object, new: object, /) -> Collection[str]:
+        """Return the preemptors to ungate (`UngatesPods`): those whose last victim is this
         pod, and those whose preemption has ended."""
-        return self.executor.released_by(api.key(old) if isinstance(old, api.Pod) else "")
+        return self.executor.ungated_pods(api.key(old) if isinstance(old, api.Pod) else "")
 
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         if not self.is_asynchronous:

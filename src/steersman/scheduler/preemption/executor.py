@@ -127,7 +127,7 @@ class Executor:
         victim = self._handle.pods.get(last)
         return victim is not None and victim.metadata.deletion_timestamp is None
 
-    def released_by(self, departed: str) -> Collection[str]:
+    def ungated_pods(self, departed: str) -> Collection[str]:
         """Return the uids of pods that are not gated any more after the deletion of the pod with this
         key, or were not before."""
         if len(self._ended) > self._sweep_at:

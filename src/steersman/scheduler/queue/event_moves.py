@@ -104,7 +104,7 @@ class EventMoves:
 
     def _released(self, interest: Interest, old: object, new: object) -> list[Queued]:
         """Return the gated pods that the event ungates, according to gates that implement
-        `released_by`."""
+        `ungated_pods`."""
         released: list[Queued] = []
         for gate in self._releasing_gates:
             if gate.name in interest.plugins:
@@ -160,7 +160,7 @@ def _released_uids(gate: ReleasingGate, event: ClusterEvent, old: object, new: o
     """Return the uids that the gate releases; None, for all pods, if the plugin raises, since an
     unnecessary retry is better than a stuck pod."""
     try:
-        return gate.released_by(event, old, new)
+        return gate.ungated_pods(event, old, new)
     except (Exception, SystemExit):
-        logger.exception("PreEnqueue plugin %s raised in released_by for event %s", gate.name, event.label)
+        logger.exception("PreEnqueue plugin %s raised in ungated_pods for event %s", gate.name, event.label)
         return None

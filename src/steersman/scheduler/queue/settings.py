@@ -81,9 +81,9 @@ class PreEnqueue(Protocol):
 @runtime_checkable
 class ReleasingGate(PreEnqueue, Protocol):
     """A PreEnqueue plugin that names the pods that an event ungates; see
-    `framework.plugin.TellsReleasedPods`."""
+    `framework.plugin.UngatesPods`."""
 
-    def released_by(self, event: ClusterEvent, old: object, new: object, /) -> Collection[str]: ...
+    def ungated_pods(self, event: ClusterEvent, old: object, new: object, /) -> Collection[str]: ...
 
 
 HintRow = tuple[str, ClusterEventWithHint]

@@ -3,7 +3,7 @@
 
 Pods are indexed by the plugins that rejected them, because an event concerns only a few plugins: a
 new label of a node need not be compared with ten thousand pods that wait for memory. Pods gated by
-a plugin that implements `released_by` are indexed by that gate alone: if one victim of a thousand
+a plugin that implements `ungated_pods` are indexed by that gate alone: if one victim of a thousand
 preemptors is deleted, one of them is checked.
 """
 
@@ -27,7 +27,7 @@ class UnschedulablePods:
     def __init__(
         self, max_stay: int, profiles: Collection[str], releasing_gates: Collection[str], metrics: QueueMetrics
     ) -> None:
-        """`releasing_gates` are the PreEnqueue plugins that implement `released_by`."""
+        """`releasing_gates` are the PreEnqueue plugins that implement `ungated_pods`."""
         self._max_stay = max_stay
         self._profiles = profiles
         self._releasing_gates = releasing_gates

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fills a cluster with pods, one after the other without time passing, until one does not fit.
+"""Filling of a cluster with pods, one after the other at one time, until one does not fit.
 
-    pods ─► Fill ─┬─► scheduling cycle on the cache alone (some 20 µs a pod)   ┐
-                  └─► embedded store, queue, binding (some 200 µs a pod)      ┴─► Filled: where each went, why the last did not
+    pods ─► Fill ─┬─► scheduling cycle on the cache alone (20 µs per pod)   ─┐
+                  └─► embedded store, queue, binding (200 µs per pod)       ─┴─► FillResult
 
-`plan capacity` fills a fork, which cannot be used afterwards: pods placed by the cycle alone are in the scheduler's cache, but
-not in the store. This fast path is taken where the cycle alone decides: no claims, no out-of-tree plugins, and no pod that
-waits for another one to be bound. The other path is the whole simulation; property tests compare the two.
+`plan capacity` fills a fork, which cannot be used afterwards: pods placed by the cycle alone are in
+the scheduler's cache, but not in the store. This fast path is used if the cycle alone decides:
+without claims, out-of-tree plugins and pods that wait for the binding of another pod. Otherwise
+the whole simulation runs; property tests compare the two.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class NewPod(msgspec.Struct, frozen=True):
     claims: tuple[api.PersistentVolumeClaim, ...] = ()
 
 
-class Filled(msgspec.Struct, frozen=True):
+class FillResult(msgspec.Struct, frozen=True):
     """The nodes of the pods in their order, and why the first pod that did not fit is pending."""
 
     #: Template and node of every pod that fits.
@@ -71,7 +72,7 @@ class _Refusal(msgspec.Struct, frozen=True):
     reasons: dict[str, list[str]]
 
 
-def fill_nodes(trial: Trial, pods: Iterable[NewPod], *, through_store: bool = False) -> Filled:
+def fill_nodes(trial: Trial, pods: Iterable[NewPod], *, through_store: bool = False) -> FillResult:
     """Place the pods in their order until the first that does not fit.
 
     The pods come at one moment: none waits for another to end, and none is preempted. With `through_store` every pod is
@@ -83,8 +84,8 @@ def fill_nodes(trial: Trial, pods: Iterable[NewPod], *, through_store: bool = Fa
         for template, some in _runs(pods):
             refusal = run.place(some, through_store=through_store)
             if refusal is not None:
-                return Filled(run.placed, template, refusal.message, refusal.reasons)
-    return Filled(run.placed)
+                return FillResult(run.placed, template, refusal.message, refusal.reasons)
+    return FillResult(run.placed)
 
 
 def show_owner(trial: Trial, owner: api.Object) -> None:

@@ -58,7 +58,7 @@ class FullRun:
         except SimulationError as error:
             self.stopped = str(error)
         found = self.simulation.cluster.objects(api.Pod)
-        self._pods = {key: pod for key, pod in found.items() if _is_there(pod)}
+        self._pods = {key: pod for key, pod in found.items() if _is_active(pod)}
         self.result: Result = self.simulation.result()
         #: pod → why it waits.
         self.pending = {key: placement.message for key, placement in self.result.pending.items()}
@@ -179,7 +179,7 @@ def _unbound(pod: api.Pod) -> api.Pod:
     return _replace(pod, spec=_replace(pod.spec, node_name=""), status=api.PodStatus())
 
 
-def _is_there(pod: api.Pod) -> bool:
+def _is_active(pod: api.Pod) -> bool:
     return pod.status.phase not in api.FINISHED_PHASES and pod.metadata.deletion_timestamp is None
 
 

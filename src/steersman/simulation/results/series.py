@@ -199,7 +199,7 @@ class SeriesSampler:
             return
         if self._samples and self._samples[-1].time == self._writer.now():
             self._samples.pop()
-        self._samples.append(self._look())
+        self._samples.append(self._sample())
         if len(self._samples) >= MAX_SAMPLES:
             del self._samples[1::2]
             self._every *= 2
@@ -207,9 +207,9 @@ class SeriesSampler:
     def series(self) -> Series:
         """The series up to now."""
         samples = [sample for sample in self._samples if sample.time < self._writer.now()]
-        return Series((*samples, self._look()), tuple(self._writer.waits))
+        return Series((*samples, self._sample()), tuple(self._writer.waits))
 
-    def _look(self) -> Sample:
+    def _sample(self) -> Sample:
         scheduler, writer = self._scheduler, self._writer
         table = scheduler.cache.nodes
         self._nodes.catch_up(scheduler)

@@ -96,7 +96,7 @@ class Actions:
         names = chosen_nodes(choice, self._simulation.cluster, path)
         for name in names:
             act(self._simulation, name)
-        return _told_of_nodes(names, told)
+        return _nodes_sentence(names, told)
 
     def _add_nodes(self, new: NewNodes) -> str:
         taken = self._simulation.cluster.objects(api.Node)
@@ -105,7 +105,7 @@ class Actions:
         else:
             nodes = list(self._made_of_template(new, taken))
         self._simulation.add(nodes)
-        return _told_of_nodes([node.metadata.name for node in nodes], "arrived")
+        return _nodes_sentence([node.metadata.name for node in nodes], "arrived")
 
     def _made_of_template(self, new: NewNodes, taken: Iterable[str]) -> Iterable[api.Node]:
         template, names = codec.convert(new.template, api.Node), set(taken)
@@ -126,7 +126,7 @@ class Actions:
             taints = changed_taints(node.spec.taints, taint.add, taint.remove)
             self._simulation.patch(f"node/{name}", {"spec": {"taints": [msgspec.to_builtins(each) for each in taints]}})
         changes = [*(f"+{text}" for text in taint.add), *(f"-{text}" for text in taint.remove)]
-        return _told_of_nodes(names, f"got other taints: {', '.join(changes)}")
+        return _nodes_sentence(names, f"got other taints: {', '.join(changes)}")
 
     def _price(self, price: PriceChange, path: str) -> str:
         store = self._simulation.cluster
@@ -138,7 +138,7 @@ class Actions:
         annotations = {PRICE_ANNOTATION: str(price.per_hour)}
         for name in names:
             self._simulation.patch(f"node/{name}", {"metadata": {"annotations": annotations}})
-        return _told_of_nodes(names, f"cost {price.per_hour:g} per hour")
+        return _nodes_sentence(names, f"cost {price.per_hour:g} per hour")
 
 
 # -- taints ------------------------------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def _named(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else shown or "nothing"
 
 
-def _told_of_nodes(names: Sequence[str], told: str) -> str:
+def _nodes_sentence(names: Sequence[str], told: str) -> str:
     if not names:
         return f"no nodes {told}: none matches"
     return f"{'node' if len(names) == 1 else f'{len(names)} nodes'} {_named(names)} {told}"

@@ -199,7 +199,7 @@ class Execution:
     def _play(self, advance: Callable[..., DecisionT | None]) -> DecisionT | None:
         """Repeat `advance(until, stops_at_rest=…)` until it returns a value or the end."""
         if self._autoscaler is not None and not self._has_begun:
-            self._tell_all("autoscaler", self._autoscaler.fill_pools())
+            self._add_milestones("autoscaler", self._autoscaler.fill_pools())
         self._has_begun = True
         while not self.is_over:
             self._looks += self._prepared.stop.after is None and self._has_nothing_due()
@@ -214,8 +214,8 @@ class Execution:
                 return found
             reason = self._reason_to_stop(is_to_rest=moment is None)
             if reason is not None:
-                self._tell_of_generators()
-                self._tell("stop", reason)
+                self._report_generators()
+                self._add_milestone("stop", reason)
                 self.is_over = True
         return None
 
@@ -227,14 +227,16 @@ class Execution:
         now = self.simulation.now
         for prepared in self._timeline.due(now):
             done = self._actions.perform(prepared.step, self._applied.get(prepared.path, ()), prepared.path)
-            self._tell("timeline", f"{prepared.step.name}: {done}" if prepared.step.name else done)
+            self._add_milestone("timeline", f"{prepared.step.name}: {done}" if prepared.step.name else done)
         arrived = self._generated.due(now)
         if arrived:
             self.simulation.add(arrived)
         for name in self._generated.ended():
-            self._tell("generator", f"{name} has made {self._generated.counts[name]} objects, the last one now")
+            self._add_milestone(
+                "generator", f"{name} has made {self._generated.counts[name]} objects, the last one now"
+            )
         if self._autoscaler is not None:
-            self._tell_all("autoscaler", self._autoscaler.act())
+            self._add_milestones("autoscaler", self._autoscaler.act())
 
     def _next_moment(self) -> float | None:
         """Return the time of the next event or check; None if only the simulation can change."""
@@ -276,9 +278,9 @@ class Execution:
         is_quiet = self._autoscaler is None or self._autoscaler.is_at_rest
         return is_quiet and self._timeline.is_over and self._generated.next_time() is None
 
-    def _tell_of_generators(self) -> None:
+    def _report_generators(self) -> None:
         for name in self._generated.unended():
-            self._tell("generator", f"{name} has made {self._generated.counts[name]} objects so far")
+            self._add_milestone("generator", f"{name} has made {self._generated.counts[name]} objects so far")
 
     def result(self, stopped: str = "") -> ScenarioResult:
         """Return the result so far; `stopped` is the reason for an early end, if any."""
@@ -298,11 +300,11 @@ class Execution:
             simulation=self.simulation,
         )
 
-    def _tell_all(self, source: MilestoneSource, texts: Iterable[str]) -> None:
+    def _add_milestones(self, source: MilestoneSource, texts: Iterable[str]) -> None:
         for text in texts:
-            self._tell(source, text)
+            self._add_milestone(source, text)
 
-    def _tell(self, source: MilestoneSource, text: str) -> None:
+    def _add_milestone(self, source: MilestoneSource, text: str) -> None:
         milestone = Milestone(self.simulation.now, source, text)
         self._milestones.append(milestone)
         if self._on_milestone is not None:

@@ -49,7 +49,7 @@ MEASURES: Final = {
 HOUR: Final = 3600.0
 
 
-class _Stay(NamedTuple):
+class _PricedInterval(NamedTuple):
     """Price of a node since its arrival or last update."""
 
     since: float
@@ -73,7 +73,7 @@ class Measurements:
         self._last_end: float | None = None
         self._seen_completed: set[str] = set()
         self._seen_failed: set[str] = set()
-        self._nodes: dict[str, _Stay] = {}
+        self._nodes: dict[str, _PricedInterval] = {}
         self._node_hours = 0.0
         self._cost = 0.0
         #: Time at which the extremes were last updated.
@@ -164,9 +164,9 @@ class Measurements:
         if stay is not None:
             self._charge(stay, now)
         if isinstance(new, Node):
-            self._nodes[name] = _Stay(now, price_of(new))
+            self._nodes[name] = _PricedInterval(now, price_of(new))
 
-    def _charge(self, stay: _Stay, now: float) -> None:
+    def _charge(self, stay: _PricedInterval, now: float) -> None:
         hours = (now - stay.since) / HOUR
         self._node_hours += hours
         self._cost += hours * stay.price

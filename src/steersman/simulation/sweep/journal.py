@@ -54,7 +54,7 @@ class SweepJournal:
         descriptor = _open_locked(path, os.O_RDWR | os.O_APPEND)
         content = path.read_bytes()
         first, _, rest = content.partition(b"\n")
-        manifest, (outcomes, good) = _manifest(first, path), _good_lines(rest)
+        manifest, (outcomes, good) = _manifest(first, path), _undamaged_outcomes(rest)
         os.ftruncate(descriptor, min(len(content), len(first) + 1 + good))
         return cls(descriptor), manifest, outcomes
 
@@ -100,7 +100,7 @@ def _manifest(line: bytes, path: Path) -> dict[str, Any]:
     return manifest
 
 
-def _good_lines(text: bytes) -> tuple[list[RunOutcome], int]:
+def _undamaged_outcomes(text: bytes) -> tuple[list[RunOutcome], int]:
     """Return the outcomes before the first damaged line, and their size in bytes."""
     outcomes: list[RunOutcome] = []
     good = 0

@@ -103,14 +103,14 @@ class PodWatcher:
         old = self.pods.get(api.key(obj)) if isinstance(obj, api.Pod) else None
         self._sink.changed(obj)
         if isinstance(obj, api.Pod):
-            self._tell(old, obj)
+            self._notify(old, obj)
 
     def deleted(self, obj: api.Object) -> None:
         self._sink.deleted(obj)
         if isinstance(obj, api.Pod):
-            self._tell(obj, None)
+            self._notify(obj, None)
 
-    def _tell(self, old: api.Pod | None, new: api.Pod | None) -> None:
+    def _notify(self, old: api.Pod | None, new: api.Pod | None) -> None:
         for listener in tuple(self._listeners):
             listener(old, new)
 

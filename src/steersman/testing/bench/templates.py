@@ -63,7 +63,7 @@ class Template:
         except InputError as error:
             raise error.located(file=self.file) from error
 
-    def make_a(self, kind: type[T], index: int = 0, count: int = 1) -> T:
+    def make_object(self, kind: type[T], index: int = 0, count: int = 1) -> T:
         """Return the object with this index, which must be of this kind."""
         return of_kind(kind, self.draft(index, count), self.file)
 

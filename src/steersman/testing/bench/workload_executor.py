@@ -119,7 +119,7 @@ class WorkloadExecutor:
 
     async def _create_namespaces(self, operation: CreateNamespaces) -> None:
         file = operation.namespace_template_path
-        base = api.Namespace() if file is None else self._templates(file).make_a(api.Namespace)
+        base = api.Namespace() if file is None else self._templates(file).make_object(api.Namespace)
         for number in range(operation.count):
             await self._provide_namespace(f"{operation.prefix}-{number}", base)
 
@@ -137,7 +137,7 @@ class WorkloadExecutor:
         if operation.collect_metrics:
             self._start(namespace, (namespace,), {})
         if operation.steady_state:
-            await keep_steady(self._cluster, drafts, namespace, seconds_of(operation.duration, "duration"))
+            await sustain_load(self._cluster, drafts, namespace, seconds_of(operation.duration, "duration"))
         else:
             await self._create_and_wait(operation, namespace, drafts)
         if operation.collect_metrics:
@@ -204,7 +204,7 @@ class WorkloadExecutor:
 
     async def _create_claims(self, operation: CreateResourceClaims) -> None:
         await self._provide_namespace(operation.namespace)
-        claim = self._templates(operation.template_path).make_a(api.ResourceClaim)
+        claim = self._templates(operation.template_path).make_object(api.ResourceClaim)
         draft = Draft(named(claim, namespace=operation.namespace))
         await self._cluster.create_all([draft] for _ in range(operation.count))
 
@@ -321,7 +321,9 @@ def _in_namespace(draft: Draft, namespace: str) -> Draft:
     return Draft(named(obj, namespace=namespace), draft.document) if obj.NAMESPACED else draft
 
 
-async def keep_steady(cluster: BenchCluster, drafts: Sequence[Sequence[Draft]], namespace: str, seconds: float) -> None:
+async def sustain_load(
+    cluster: BenchCluster, drafts: Sequence[Sequence[Draft]], namespace: str, seconds: float
+) -> None:
     """Repeatedly create a batch of pods, wait until it is scheduled, and delete it, for a duration.
 
     All pods of the namespace are deleted with each batch.

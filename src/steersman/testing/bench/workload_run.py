@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from steersman.base import SteersmanError, most_telling
+from steersman.base import SteersmanError, most_informative_error
 from steersman.scheduler.host import HostTasks
 from steersman.testing.bench.api_server_host import api_server_host
 from steersman.testing.bench.embedded_host import embedded_host
@@ -90,7 +90,7 @@ async def _measured(
             finally:
                 tasks.cancel()
     except ExceptionGroup as group_of_errors:
-        raise most_telling(group_of_errors) from group_of_errors
+        raise most_informative_error(group_of_errors) from group_of_errors
     return tuple(run.measurements), () if check is None else check.finish()
 
 

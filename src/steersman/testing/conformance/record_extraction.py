@@ -44,7 +44,7 @@ OTHER_OUTCOME: Final = "the record says {}, and the scenario {}: something that 
 TIED: Final = "the recorded node {} is one of {} equally good ones; the scenario takes the first by name"
 
 
-class Extracted(msgspec.Struct, frozen=True):
+class ExtractedScenario(msgspec.Struct, frozen=True):
     """A golden scenario with notes."""
 
     scenario: dict[str, Any]
@@ -60,7 +60,7 @@ class _Wanted(msgspec.Struct, frozen=True):
     recorded: DecisionBody
 
 
-def extract(directory: str | os.PathLike[str], pod: str, attempt: int | None = None) -> Extracted:
+def extract(directory: str | os.PathLike[str], pod: str, attempt: int | None = None) -> ExtractedScenario:
     """Extract an attempt at a pod (`default/web-0` or `web-0`): the last one, or the one with this
     number in the record. Raise `InputError` if missing."""
     reader = RecordReader(directory)
@@ -149,7 +149,7 @@ def _simulated_objects(reader: RecordReader, wanted: _Wanted) -> list[api.Object
 # -- the scenario ------------------------------------------------------------------------------------------------------
 
 
-def _extracted(run: RunBody, wanted: _Wanted, objects: Iterable[api.Object]) -> Extracted:
+def _extracted(run: RunBody, wanted: _Wanted, objects: Iterable[api.Object]) -> ExtractedScenario:
     target, nominated, others = _sorted(wanted, objects)
     scenario: dict[str, Any] = {
         "area": AREA,
@@ -161,7 +161,7 @@ def _extracted(run: RunBody, wanted: _Wanted, objects: Iterable[api.Object]) -> 
         "expected": [{"pod": wanted.pod}],
     }
     expected = next(ScenarioReplay(scenario, scalar=False).results())
-    return Extracted({**scenario, "expected": [expected]}, tuple(_notes(run, wanted.recorded, expected)))
+    return ExtractedScenario({**scenario, "expected": [expected]}, tuple(_notes(run, wanted.recorded, expected)))
 
 
 def _sorted(wanted: _Wanted, objects: Iterable[api.Object]) -> tuple[api.Pod, list[api.Pod], list[api.Object]]:

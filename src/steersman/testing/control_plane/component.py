@@ -26,7 +26,7 @@ _PARENT_DEATH_SIGNAL: Final = 1
 _LIBC: Final = ctypes.CDLL(None)
 
 
-def _die_with_parent() -> None:
+def _kill_with_parent() -> None:
     """Make the kernel kill this process when the thread that started it ends."""
     _LIBC.prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
@@ -81,7 +81,7 @@ class Component:
                 stderr=subprocess.STDOUT,
                 env=self._environment,
                 start_new_session=True,
-                preexec_fn=_die_with_parent,
+                preexec_fn=_kill_with_parent,
             )
         self._paused = False
         if wait:

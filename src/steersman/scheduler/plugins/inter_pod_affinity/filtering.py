@@ -42,7 +42,7 @@ from steersman.framework import (
 from steersman.scheduler.plugins.inter_pod_affinity.pod_weights import (
     MatchedPodWeight,
     ObjectingPodWeight,
-    nobody_in_domain,
+    empty_domain_limit,
 )
 from steersman.scheduler.plugins.inter_pod_affinity.terms import NO_LABELS, MatchingTerms, TermsMatcher, pods_of_terms
 
@@ -204,7 +204,7 @@ class RequiredTermsKernel(ClusterFilterKernel):
     def pod_limits(self, coming: Iterable[PodInfo]) -> PodLimits:
         """Return the limits: no pod in its domains with an anti-affinity match either way."""
         unwanted = [
-            nobody_in_domain(
+            empty_domain_limit(
                 MatchedPodWeight(pods.matcher, self._view.namespace_labels), pods.table.counts, pods.table.topology
             )
             for pods in self._unwanted
@@ -224,7 +224,7 @@ class RequiredTermsKernel(ClusterFilterKernel):
             counts.setdefault(self._view.topology(key), None)
         for topology, by_domain in counts.items():
             weight = ObjectingPodWeight(self._pod, self._view.namespace_labels(self._pod.namespace), topology.key)
-            yield nobody_in_domain(weight, by_domain, topology)
+            yield empty_domain_limit(weight, by_domain, topology)
 
 
 class _Affinity(PodDemand):

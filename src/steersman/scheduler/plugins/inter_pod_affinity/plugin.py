@@ -21,7 +21,7 @@ from steersman.framework import (
     PodInfo,
     PreFilterPlugin,
     PreScorePlugin,
-    RefusedPodKernel,
+    RejectedPodKernel,
     ScorePlugin,
     Status,
     StatusTable,
@@ -116,9 +116,9 @@ class InterPodAffinity(
     def filter_fragment(self, pod: PodInfo) -> None:
         """Do not share kernels: they are cheap compared to their tables, which are shared."""
 
-    def filter_kernel(self, pod: PodInfo, view: NodesView) -> RequiredTermsKernel | RefusedPodKernel:
+    def filter_kernel(self, pod: PodInfo, view: NodesView) -> RequiredTermsKernel | RejectedPodKernel:
         if pod.shape.affinity_error:
-            return RefusedPodKernel(_refusal(pod), view, self.statuses)
+            return RejectedPodKernel(_refusal(pod), view, self.statuses)
         return RequiredTermsKernel(pod, view, self.statuses)
 
     def score_fragment(self, pod: PodInfo) -> None:

@@ -48,7 +48,7 @@ class ObjectingPodWeight:
         return hash(self._identity)
 
 
-def nobody_in_domain(weight: PodWeight, by_domain: IntColumn | None, topology: Topology) -> PodLimit:
+def empty_domain_limit(weight: PodWeight, by_domain: IntColumn | None, topology: Topology) -> PodLimit:
     """Return the limit of domains without such pods. `by_domain` counts existing pods, if any."""
     domains = topology.domain
     has_label = domains != 0

@@ -58,18 +58,18 @@ class ScoreState(msgspec.Struct, frozen=True):
     def count(self, existing: PodInfo, node: NodeInfo) -> None:
         """Add the weights of matches between `existing`, on `node`, and the scheduled pod."""
         for term in self.affinity_terms:
-            self._like(term, existing, NO_LABELS, node, term.weight)
+            self._add_weight(term, existing, NO_LABELS, node, term.weight)
         for term in self.anti_affinity_terms:
-            self._like(term, existing, NO_LABELS, node, -term.weight)
+            self._add_weight(term, existing, NO_LABELS, node, -term.weight)
         if self.hard_pod_affinity_weight > 0:
             for term in existing.shape.required_affinity:
-                self._like(term, self.pod, self.namespace_labels, node, self.hard_pod_affinity_weight)
+                self._add_weight(term, self.pod, self.namespace_labels, node, self.hard_pod_affinity_weight)
         for term in existing.shape.preferred_affinity:
-            self._like(term, self.pod, self.namespace_labels, node, term.weight)
+            self._add_weight(term, self.pod, self.namespace_labels, node, term.weight)
         for term in existing.shape.preferred_anti_affinity:
-            self._like(term, self.pod, self.namespace_labels, node, -term.weight)
+            self._add_weight(term, self.pod, self.namespace_labels, node, -term.weight)
 
-    def _like(
+    def _add_weight(
         self, term: AffinityTerm, target: PodInfo, namespace_labels: Mapping[str, str], node: NodeInfo, weight: int
     ) -> None:
         """Add `weight` to the term's domain of `node` if the term matches `target`."""
@@ -125,10 +125,10 @@ class PreferredTermsKernel(ClusterScoreKernel):
         self._disliking = MatchingTerms(pod, view, TermKind.PREFERRED_ANTI_AFFINITY)
 
     def rests(self) -> bool:
-        return not self._own and next(self._that_count(), None) is None
+        return not self._own and next(self._counting_tables(), None) is None
 
     def skipped(self, feasible: Feasible) -> bool:
-        return next(self._that_count(), None) is None
+        return next(self._counting_tables(), None) is None
 
     def raw(self, feasible: Feasible) -> IntColumn:
         columns = [topology.gather(weights) for topology, weights in self._by_topology().items()]
@@ -148,7 +148,7 @@ class PreferredTermsKernel(ClusterScoreKernel):
             worst, best = int(raw.argmin()), int(raw.argmax())
         return _scaled(raw, int(raw[worst]), int(raw[best]))
 
-    def _that_count(self) -> Iterator[Weighted]:
+    def _counting_tables(self) -> Iterator[Weighted]:
         """Yield the tables that count a pod, with their weights."""
         for entry in self._own:
             if entry[1].total:
@@ -164,7 +164,7 @@ class PreferredTermsKernel(ClusterScoreKernel):
     def _by_topology(self) -> dict[Topology, IntColumn]:
         """Return the sum of weights by domain; 0 for domain 0, the rows without the label."""
         sums: dict[Topology, IntColumn] = {}
-        for weight, table in self._that_count():
+        for weight, table in self._counting_tables():
             topology = table.topology
             sums[topology] = table.add_weighted(sums.get(topology), weight)
         for weights in sums.values():

@@ -243,10 +243,10 @@ class MatchingTerms:
         came = self._terms.since(self._position) if self._position >= 0 else None
         self._position = self._terms.end
         if came is None:
-            self._matching = self._that_match(self._terms.candidates(self._pod.namespace, self._pod.labels))
+            self._matching = self._matching_tables(self._terms.candidates(self._pod.namespace, self._pod.labels))
         else:
             kept = [table for table in self._matching if table.users]
-            self._matching = kept + self._that_match(table for table in came if table.users)
+            self._matching = kept + self._matching_tables(table for table in came if table.users)
 
-    def _that_match(self, tables: Iterable[TermTable]) -> list[TermTable]:
+    def _matching_tables(self, tables: Iterable[TermTable]) -> list[TermTable]:
         return [table for table in tables if table.term.matches(self._pod, self._namespace_labels)]

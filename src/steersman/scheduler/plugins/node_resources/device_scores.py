@@ -30,7 +30,7 @@ from steersman.scheduler.plugins.dynamic_resources import claim_tracker_of
 from steersman.scheduler.plugins.dynamic_resources.allocation import (
     AllocationFault,
     DevicesInUse,
-    KnownTraits,
+    DeviceTraitsCache,
     PublishedDevice,
     PublishedSlice,
     Selectors,
@@ -109,7 +109,7 @@ class DeviceTotals:
 
     def _read(self) -> dict[str, list[PublishedSlice]]:
         by_node: dict[str, list[PublishedSlice]] = {}
-        known = KnownTraits()
+        known = DeviceTraitsCache()
         for one in (PublishedSlice(each, known) for each in self._objects.list(ResourceSlice)):
             by_node.setdefault(one.reach.node_name, []).append(one)
         return by_node

@@ -51,7 +51,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExt
 
     name = "NodeVolumeLimits"
     filters_by_cluster = True
-    looks_at_claims = True
+    reads_claims = True
 
     def __init__(self, args: None, handle: Handle) -> None:
         self.statuses = StatusTable()

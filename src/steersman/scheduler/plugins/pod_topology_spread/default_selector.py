@@ -84,10 +84,10 @@ Decisive: TypeAlias = tuple[str, Labels, type[api.Object] | None, str]
 DEFAULT_SELECTORS = CacheSpec(
     name="default selectors",
     attributes=(
-        "KnownSelectors._keys",
-        "KnownSelectors._selected",
-        "KnownSelectors._selectors",
-        "KnownSelectors._services",
+        "DefaultSelectorCache._keys",
+        "DefaultSelectorCache._selected",
+        "DefaultSelectorCache._selectors",
+        "DefaultSelectorCache._services",
     ),
     contents="the selector that services and controllers give a pod",
     key="namespace, labels that services select by, controller",
@@ -99,7 +99,7 @@ DEFAULT_SELECTORS = CacheSpec(
 )
 
 
-class KnownSelectors:
+class DefaultSelectorCache:
     """Cached results of `default_selector`."""
 
     #: The selector of a pod can only change with objects of these kinds.

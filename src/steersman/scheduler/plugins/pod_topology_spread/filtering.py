@@ -188,12 +188,12 @@ class HardConstraint:
     @property
     def lacks_label(self) -> bool:
         """Return whether there is a node without a domain."""
-        self._look_at_nodes()
+        self._update_eligible_domains()
         return self._lacks_label
 
     def _least(self) -> int:
         """Return the minimum count, like `least_matching`."""
-        self._look_at_nodes()
+        self._update_eligible_domains()
         if self._domain_count < self._min_domains:
             return 0
         if self._few_domains:
@@ -203,7 +203,7 @@ class HardConstraint:
 
     def _least_elsewhere(self) -> IntColumn:
         """Return by domain the minimum count of all others."""
-        self._look_at_nodes()
+        self._update_eligible_domains()
         counts = self._table.counts
         if self._domain_count < self._min_domains:
             return np.zeros(len(counts), np.int64)
@@ -214,7 +214,7 @@ class HardConstraint:
         elsewhere[lowest[:1]] = second
         return elsewhere
 
-    def _look_at_nodes(self) -> None:
+    def _update_eligible_domains(self) -> None:
         """Update the eligible domains, which change only with the nodes."""
         position = self._view.node_log.end
         if self._nodes_seen != position:

@@ -40,7 +40,7 @@ from steersman.framework import (
     PodInfo,
     PreFilterPlugin,
     PreScorePlugin,
-    RefusedPodKernel,
+    RejectedPodKernel,
     RowFeature,
     ScorePlugin,
     Status,
@@ -55,7 +55,7 @@ from steersman.scheduler.plugins.pod_topology_spread.constraints import (
     ConstraintSource,
     SpreadConstraint,
 )
-from steersman.scheduler.plugins.pod_topology_spread.default_selector import KnownSelectors
+from steersman.scheduler.plugins.pod_topology_spread.default_selector import DefaultSelectorCache
 from steersman.scheduler.plugins.pod_topology_spread.filtering import HardConstraintsKernel, SpreadCounts
 from steersman.scheduler.plugins.pod_topology_spread.hints import SpreadHints
 from steersman.scheduler.plugins.pod_topology_spread.row_scores import SoftConstraints, SpreadRowScores
@@ -91,7 +91,7 @@ class PodTopologySpread(
         self._system_defaults = args.defaulting_type == DefaultingType.SYSTEM
         defaults = SYSTEM_DEFAULT_CONSTRAINTS if self._system_defaults else args.default_constraints
         self._source = ConstraintSource(defaults, handle.objects, handle.gates)
-        self._default_selectors = KnownSelectors(handle.objects) if defaults else None
+        self._default_selectors = DefaultSelectorCache(handle.objects) if defaults else None
         self._hints = SpreadHints(self._source)
         self._handle = handle
         self.statuses = StatusTable()
@@ -163,11 +163,11 @@ class PodTopologySpread(
     def filter_fragment(self, pod: PodInfo) -> None:
         """Do not share kernels: they are cheap compared to their tables, which are shared."""
 
-    def filter_kernel(self, pod: PodInfo, view: NodesView) -> HardConstraintsKernel | RefusedPodKernel | None:
+    def filter_kernel(self, pod: PodInfo, view: NodesView) -> HardConstraintsKernel | RejectedPodKernel | None:
         try:
             constraints = self._source.constraints(pod.pod, DO_NOT_SCHEDULE)
         except InputError as wrong:
-            return RefusedPodKernel(_wrong_hard_constraints(wrong), view, self.statuses)
+            return RejectedPodKernel(_wrong_hard_constraints(wrong), view, self.statuses)
         if not constraints:
             return None
         operators = self._comparison_operators

@@ -96,7 +96,7 @@ class VolumeBinding(
 
     name = "VolumeBinding"
     filters_by_cluster = True
-    looks_at_claims = True
+    reads_claims = True
 
     def __init__(self, args: VolumeBindingArgs, handle: PreBindHandle) -> None:
         self._objects = handle.objects

@@ -107,9 +107,9 @@ class ClusterAutoscaler:
         self._next_scan = now + self._times.scan_interval
         if self._simulation.cluster.version == self._seen_version and now < self._wakes_at:
             return told
-        return [*told, *self._look(now)]
+        return [*told, *self._scan(now)]
 
-    def _look(self, now: float) -> list[str]:
+    def _scan(self, now: float) -> list[str]:
         told = self._go_on_draining(now)
         grown = self._grow(now)
         if grown:

@@ -18,7 +18,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "limits": "AllocationFault Features NodeFault OutOfTime Pace run_to_end",
         "pools": "NodeDevices PublishedDevices",
         "requests": "DeviceRequirement PreparedClaim expressions_of prepare",
-        "resource_slices": "DeviceId KnownTraits PublishedDevice PublishedSlice",
+        "resource_slices": "DeviceId DeviceTraitsCache PublishedDevice PublishedSlice",
         "results": "allocation_of",
         "search": "FoundDevice Supply find_devices find_devices_in_steps",
         "suitability": "Selectors",

@@ -20,7 +20,7 @@ from steersman.scheduler.plugins.dynamic_resources.allocation.requests import (
 )
 from steersman.scheduler.plugins.dynamic_resources.allocation.resource_slices import (
     DeviceId as DeviceId,
-    KnownTraits as KnownTraits,
+    DeviceTraitsCache as DeviceTraitsCache,
     PublishedDevice as PublishedDevice,
     PublishedSlice as PublishedSlice,
 )

@@ -18,7 +18,7 @@ from steersman.base.graph_copy import copied_attributes, shallow, shared_by_copi
 from steersman.framework import Objects
 from steersman.scheduler.plugins.dynamic_resources.allocation.resource_slices import (
     CounterId,
-    KnownTraits,
+    DeviceTraitsCache,
     PoolId,
     PublishedDevice,
     PublishedSlice,
@@ -208,7 +208,7 @@ class PublishedDevices:
         #: Versions of slices and DeviceTaintRules; None before the first read.
         self._slices_version: tuple[int, int] | None = None
         self._slices: dict[str, PublishedSlice] = {}
-        self._traits = KnownTraits()
+        self._traits = DeviceTraitsCache()
         self._local: dict[str, list[PublishedSlice]] = {}
         self._shared: list[PublishedSlice] = []
         self._by_pool: dict[PoolId, list[PublishedSlice]] = {}

@@ -89,7 +89,7 @@ class DeviceTraits:
 
 
 @shared_by_copies
-class KnownTraits:
+class DeviceTraitsCache:
     """The traits of all present devices, shared by equal devices."""
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ class PublishedDevice:
         self,
         device: Device,
         published_in: ResourceSlice,
-        known: KnownTraits,
+        known: DeviceTraitsCache,
         rule_taints: tuple[DeviceTaint, ...] = (),
     ) -> None:
         spec = published_in.spec
@@ -123,7 +123,9 @@ class PublishedDevice:
         self.slice = published_in
         #: The nodes that can use the device; None if they are those of the slice.
         self.reach = (
-            Reach(device.node_name, device.all_nodes, device.node_selector) if spec.per_device_node_selection else None
+            NodeScope(device.node_name, device.all_nodes, device.node_selector)
+            if spec.per_device_node_selection
+            else None
         )
         #: Whether several claims may have it at the same time.
         self.is_shared = bool(device.allow_multiple_allocations)
@@ -183,7 +185,7 @@ class PublishedSlice:
     def __init__(
         self,
         published: ResourceSlice,
-        known: KnownTraits,
+        known: DeviceTraitsCache,
         rule_taints: Mapping[str, tuple[DeviceTaint, ...]] = MappingProxyType({}),
     ) -> None:
         """`rule_taints` are the taints that DeviceTaintRules add, by device."""
@@ -194,7 +196,7 @@ class PublishedSlice:
         self.generation = spec.pool.generation
         self.slice_count = spec.pool.resource_slice_count
         self.counter_sets = spec.shared_counters
-        self.reach = Reach(spec.node_name, spec.all_nodes, spec.node_selector)
+        self.reach = NodeScope(spec.node_name, spec.all_nodes, spec.node_selector)
         self.rule_taints = rule_taints
         self.devices = tuple(
             PublishedDevice(device, published, known, rule_taints.get(device.name, ())) for device in spec.devices
@@ -241,7 +243,7 @@ def taints_by_rules(published: ResourceSlice, rules: Iterable[DeviceTaintRule]) 
 # -- nodes that can use a device ---------------------------------------------------------------------------------------
 
 
-class Reach:
+class NodeScope:
     """The nodes that can use a device or slice: one by name, all, or those matching a selector."""
 
     __slots__ = ("_all", "_selector", "_terms", "node_name")

@@ -39,7 +39,7 @@ from steersman.scheduler.plugins.dynamic_resources.allocation.suitability import
 )
 from steersman.scheduler.plugins.dynamic_resources.allocation.usage import (
     AvailableCounters,
-    CountersTaken,
+    ConsumedCounters,
     DevicesInUse,
 )
 
@@ -128,7 +128,7 @@ class Search:
         self._unpaced = 0
         self._found: list[list[FoundDevice]] = [[] for _ in claims]
         self._constraints = [claim.constraints() for claim in claims]
-        self._counters = CountersTaken(supply.counters)
+        self._counters = ConsumedCounters(supply.counters)
         #: The claims, by position, to which a device is exclusively allocated.
         self._allocating: dict[DeviceId, set[int]] = {}
         #: The capacity taken from shared devices, in billionths.
@@ -138,7 +138,7 @@ class Search:
 
     def run(self) -> Generator[None, None, Found | None]:
         for claim in self._claims:
-            yield from self._look_for_all(claim)
+            yield from self._find_all_devices(claim)
         done = yield from self._claim(0)
         return self._found if done else None
 
@@ -146,14 +146,14 @@ class Search:
         self._unpaced = 0
         return self._pace is not None and self._pace.is_time_to_pause()
 
-    def _is_time_for_a_look(self, evaluations: int) -> bool:
+    def _is_pace_check_due(self, evaluations: int) -> bool:
         """Return whether to check the pace; expressions may take milliseconds."""
         self._unpaced += 1
         return self._unpaced >= _CHECK_EVERY or self._selectors.evaluations != evaluations
 
     # -- requests for all devices ------------------------------------------------------------------------------------
 
-    def _look_for_all(self, claim: PreparedClaim) -> Generator[None, None, None]:
+    def _find_all_devices(self, claim: PreparedClaim) -> Generator[None, None, None]:
         """Find the devices of "all" requests. Raise `AllocationFault` for too large claims."""
         least = 0
         for alternatives in claim.requests:
@@ -177,7 +177,7 @@ class Search:
                 evaluations = self._selectors.evaluations
                 if self._is_suitable(device, request) and self._has_room(device, request):
                     found.append((device, pool))
-                if self._is_time_for_a_look(evaluations) and self._is_time_to_pause():
+                if self._is_pace_check_due(evaluations) and self._is_time_to_pause():
                     yield
         return found
 
@@ -241,7 +241,7 @@ class Search:
                 and (yield from self._try(claim, index, request, nth, device, pool, position + 1))
             ):
                 return True
-            if self._is_time_for_a_look(evaluations) and self._is_time_to_pause():
+            if self._is_pace_check_due(evaluations) and self._is_time_to_pause():
                 yield
         return False
 

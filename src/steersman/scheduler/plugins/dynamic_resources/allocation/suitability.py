@@ -74,7 +74,9 @@ class Selectors:
         try:
             return self._evaluated(device, expression)
         except AllocationFault as fault:
-            raise AllocationFault(f"{_whose(request, expression)}: {fault} (request {request.full_name})") from None
+            raise AllocationFault(
+                f"{_expression_owner(request, expression)}: {fault} (request {request.full_name})"
+            ) from None
 
     def _evaluated(self, device: PublishedDevice, expression: str) -> bool | str:
         """Evaluate an expression and cache the result for the device; a string is an error."""
@@ -98,10 +100,10 @@ class Selectors:
 def _refused(request: DeviceRequirement, expression: str, answer: bool | str) -> bool:
     if isinstance(answer, bool):
         return answer
-    raise AllocationFault(f"{_whose(request, expression)}: {answer}")
+    raise AllocationFault(f"{_expression_owner(request, expression)}: {answer}")
 
 
-def _whose(request: DeviceRequirement, expression: str) -> str:
+def _expression_owner(request: DeviceRequirement, expression: str) -> str:
     if expression in request.class_expressions:
         whose, index = f"class {request.device_class.metadata.name}", request.class_expressions.index(expression)
     else:

@@ -148,7 +148,7 @@ class AvailableCounters:
         return Available(left, any(amount < 0 for amount in left.values()))
 
 
-class CountersTaken:
+class ConsumedCounters:
     """The counters consumed by the devices that one search has chosen so far."""
 
     def __init__(self, available: AvailableCounters) -> None:
