@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """OpenAPI definitions of kinds that are newer than the data file of `schemas`: pod groups of Kubernetes v1.37.
 
-A field is written as its type: a scalar, a structure, `[Type]` for an atomic list, `[Type:key]` for a list that is
-merged by a key; `!` marks required fields. The sandbox serves these kinds only with their feature gate.
+`added_definitions.json` declares them. A field is written as its type: a scalar, a structure, `[Type]` for an atomic
+list, `[Type:key]` for a list that is merged by a key; `!` marks required fields. The sandbox serves these kinds only
+with their feature gate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 Fields = Mapping[str, str]
 
@@ -17,12 +21,11 @@ _PACKAGE: Final = "io.k8s.api.scheduling"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _REFERENCE: Final = "#/$defs/"
 
+_TABLES: Final[dict[str, dict[str, Any]]] = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes())
 GATES_OF_KINDS: Final[Mapping[tuple[str, str], str]] = {
-    (f"{GROUP}/v1beta1", "PodGroup"): "GenericWorkload",
-    (f"{GROUP}/v1beta1", "Workload"): "GenericWorkload",
-    (f"{GROUP}/v1alpha3", "PodGroup"): "GenericWorkload",
-    (f"{GROUP}/v1alpha3", "Workload"): "GenericWorkload",
-    (f"{GROUP}/v1alpha3", "CompositePodGroup"): "CompositePodGroup",
+    (api_version, kind): gate
+    for name, gate in _TABLES["gates"].items()
+    for api_version, _, kind in (name.rpartition("/"),)
 }
 """Feature gates by version and kind; no Kubernetes version serves these kinds without their gate."""
 ADDED_IN: Final = "1.37"
@@ -34,90 +37,6 @@ _SCALARS: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 _UNION: Final = "|"
 """Name of the entry that lists the members of a union."""
-
-_PRIORITY: Final[Fields] = {"priorityClassName": "string", "priority": "int32", "preemptionPolicy": "string"}
-_LISTS_OF_TEMPLATES: Final[Fields] = {
-    "podGroupTemplates": "[PodGroupTemplate:name]",
-    "compositePodGroupTemplates": "[CompositePodGroupTemplate:name]",
-}
-_GROUP_POLICY: Final[Fields] = {
-    "schedulingPolicy": "PodGroupSchedulingPolicy!",
-    "schedulingConstraints": "PodGroupSchedulingConstraints",
-    "resourceClaims": "[PodGroupResourceClaim:name]",
-    "disruptionMode": "DisruptionMode",
-    **_PRIORITY,
-}
-_COMPOSITE_POLICY: Final[Fields] = {
-    "schedulingPolicy": "CompositePodGroupSchedulingPolicy!",
-    "schedulingConstraints": "CompositePodGroupSchedulingConstraints",
-    "disruptionMode": "CompositeDisruptionMode",
-    **_PRIORITY,
-}
-
-_STRUCTURES: Final[Mapping[str, Fields]] = {
-    "PodGroupSpec": {
-        "parentCompositePodGroupName": "string",
-        "workloadRef": "WorkloadReference",
-        **_GROUP_POLICY,
-    },
-    "PodGroupStatus": {
-        "conditions": "[Condition:type]",
-        "resourceClaimStatuses": "[PodGroupResourceClaimStatus:name]",
-    },
-    "PodGroupSchedulingPolicy": {
-        "basic": "BasicSchedulingPolicy",
-        "gang": "GangSchedulingPolicy",
-        _UNION: "basic gang",
-    },
-    "BasicSchedulingPolicy": {},
-    "GangSchedulingPolicy": {"minCount": "int32!"},
-    "PodGroupSchedulingConstraints": {"topology": "[TopologyConstraint]"},
-    "TopologyConstraint": {"key": "string!"},
-    "PodGroupResourceClaim": {
-        "name": "string!",
-        "resourceClaimName": "string",
-        "resourceClaimTemplateName": "string",
-    },
-    "PodGroupResourceClaimStatus": {"name": "string!", "resourceClaimName": "string"},
-    "DisruptionMode": {"single": "SingleDisruptionMode", "all": "AllDisruptionMode", _UNION: "all single"},
-    "SingleDisruptionMode": {},
-    "AllDisruptionMode": {},
-    "WorkloadReference": {"workloadName": "string!", "templateName": "string!"},
-    "WorkloadSpec": {"controllerRef": "TypedLocalObjectReference", **_LISTS_OF_TEMPLATES},
-    "TypedLocalObjectReference": {"apiGroup": "string", "kind": "string!", "name": "string!"},
-    "PodGroupTemplate": {"name": "string!", **_GROUP_POLICY},
-    "CompositePodGroupTemplate": {"name": "string!", **_COMPOSITE_POLICY, **_LISTS_OF_TEMPLATES},
-    "CompositePodGroupSchedulingPolicy": {
-        "basic": "CompositeBasicSchedulingPolicy",
-        "gang": "CompositeGangSchedulingPolicy",
-        _UNION: "basic gang",
-    },
-    "CompositeBasicSchedulingPolicy": {},
-    "CompositeGangSchedulingPolicy": {"minGroupCount": "int32!"},
-    "CompositePodGroupSchedulingConstraints": {"topology": "[TopologyConstraint]"},
-    "CompositeDisruptionMode": {
-        "single": "SingleCompositeDisruptionMode",
-        "all": "AllCompositeDisruptionMode",
-        _UNION: "all single",
-    },
-    "SingleCompositeDisruptionMode": {},
-    "AllCompositeDisruptionMode": {},
-    "CompositePodGroupSpec": {
-        "parentCompositePodGroupName": "string",
-        "workloadRef": "WorkloadReference!",
-        **_COMPOSITE_POLICY,
-    },
-    "CompositePodGroupStatus": {"conditions": "[Condition:type]"},
-}
-_KINDS: Final[Mapping[str, Fields]] = {
-    "PodGroup": {"spec": "PodGroupSpec!", "status": "PodGroupStatus"},
-    "Workload": {"spec": "WorkloadSpec!"},
-    "CompositePodGroup": {"spec": "CompositePodGroupSpec!", "status": "CompositePodGroupStatus"},
-}
-_DEFAULTS: Final[Mapping[tuple[str, str], Any]] = {
-    ("PodGroupSpec", "disruptionMode"): {"single": {}},
-    ("CompositePodGroupSpec", "disruptionMode"): {"single": {}},
-}
 _RETAINS_KEYS: Final = frozenset({"resourceClaims", "resourceClaimStatuses"})
 
 
@@ -125,11 +44,11 @@ def added_definitions() -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the definitions by name, such as `io.k8s.api.scheduling.v1beta1.PodGroup`."""
     for version in dict.fromkeys(api_version.rpartition("/")[2] for api_version, _ in GATES_OF_KINDS):
         prefix = f"{_PACKAGE}.{version}."
-        for name, fields in _STRUCTURES.items():
+        for name, fields in _TABLES["structures"].items():
             yield prefix + name, _structure(name, fields, prefix)
         for api_version, kind in GATES_OF_KINDS:
             if api_version == f"{GROUP}/{version}":
-                yield prefix + kind, _kind(kind, _KINDS[kind], prefix)
+                yield prefix + kind, _kind(kind, _TABLES["kinds"][kind], prefix)
                 yield f"{prefix}{kind}List", _list(kind, prefix)
 
 
@@ -150,7 +69,7 @@ def _field(structure: str, field: str, notation: str, prefix: str) -> dict[str, 
     kind = notation.removesuffix("!")
     if not kind.startswith("["):
         node = {**_SCALARS[kind]} if kind in _SCALARS else {"$ref": _reference(kind, prefix)}
-        default = _DEFAULTS.get((structure, field))
+        default = _TABLES["defaults"].get(f"{structure}.{field}")
         return node if default is None else {**node, "default": default}
     element, _, key = kind.strip("[]").partition(":")
     node = {"items": {"$ref": _reference(element, prefix)}, "type": ["array", "null"]}

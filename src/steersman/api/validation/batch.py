@@ -9,22 +9,11 @@ from typing import Any, Final
 
 from steersman.api.cron_schedule import is_known_zone, parse_schedule
 from steersman.api.json_values import Document, elements, part
-from steersman.api.validation.checks import (
-    Fields,
-    at_most_bytes,
-    at_most_items,
-    byte_length,
-    check_fields,
-    dns1123_label,
-    domain_prefixed_path,
-    label_key,
-    non_negative,
-    one_of,
-    required,
-)
+from steersman.api.validation.checks import at_most, at_most_items, byte_length, dns1123_label, non_negative, required
 from steersman.api.validation.field_errors import FieldError, go_struct
 from steersman.api.validation.kind_rules import KindRules
 from steersman.api.validation.pod_spec import pod_template
+from steersman.api.validation.rule_table import Rules
 from steersman.api.validation.semantic_equality import is_equal
 from steersman.api.validation.workloads import (
     go_selector,
@@ -36,21 +25,10 @@ from steersman.api.validation.workloads import (
 from steersman.base import InputError
 
 _MAX_INDEXES: Final = 100_000
-_MAX_WITH_MANY_COMPLETIONS: Final = 10_000
 _MAX_RULES: Final = 20
 _MAX_EXIT_CODES: Final = 255
-_MAX_INDEX_TEXT: Final = 64 * 1024
 _MAX_CRON_JOB_NAME: Final = 52
-_ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")
 _TIME_ZONE_PART: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
-_INDEXED_ONLY: Final = "requires indexed completion mode"
-_WITH_LIMIT_PER_INDEX: Final = "when completions are above 100000 and used with backoff limit per index"
-
-
-def _valid_values(choices: tuple[str, ...]) -> required:
-    """Return a check of a required choice; its "Required value" message lists the choices."""
-    quoted = " ".join(f'"{choice}"' for choice in choices)
-    return required(one_of(*choices), f"valid values: [{quoted}]")
 
 
 def _invalid_without_value(path: str, detail: str) -> FieldError:
@@ -59,83 +37,33 @@ def _invalid_without_value(path: str, detail: str) -> FieldError:
 
 # -- the spec of a Job -----------------------------------------------------------------------------
 
-_JOB_NUMBERS: Final[Fields] = dict.fromkeys(
-    (
-        "parallelism",
-        "completions",
-        "activeDeadlineSeconds",
-        "backoffLimit",
-        "ttlSecondsAfterFinished",
-        "backoffLimitPerIndex",
-        "maxFailedIndexes",
-    ),
-    non_negative,
-)
-
 
 def _job_spec(path: str, spec: Document) -> Iterator[FieldError]:
     """Yield the errors of a Job spec except those of its selector."""
-    yield from check_fields(spec, _JOB_NUMBERS, path)
-    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
-        yield FieldError.required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
-    if spec.get("managedBy") is not None:
-        yield from required(domain_prefixed_path)(f"{path}.managedBy", spec["managedBy"])
-        yield from at_most_bytes(63)(f"{path}.managedBy", spec["managedBy"])
-    yield from _completion_mode(path, spec)
+    yield from _rules("job_spec", path, spec)
     if spec.get("podFailurePolicy") is not None:
         yield from _failure_policy(f"{path}.podFailurePolicy", spec)
     if spec.get("successPolicy") is not None:
         if spec.get("completionMode") == "Indexed":
             yield from _success_policy(f"{path}.successPolicy", spec)
         else:
-            yield FieldError.invalid(f"{path}.successPolicy", _go_success_policy(spec["successPolicy"]), _INDEXED_ONLY)
-    choices = ("Failed", "TerminatingOrFailed") if spec.get("podFailurePolicy") is None else ("Failed",)
-    yield from check_fields(spec, {"podReplacementPolicy": one_of(*choices)}, path)
+            yield FieldError.invalid(
+                f"{path}.successPolicy", _go_success_policy(spec["successPolicy"]), "requires indexed completion mode"
+            )
+    yield from _rules("job_replacement_policy", path, spec)
     yield from pod_template(f"{path}.template", part(spec, "template"))
-    yield from _restart_policy(f"{path}.template.spec.restartPolicy", spec)
-
-
-def _restart_policy(path: str, spec: Document) -> Iterator[FieldError]:
-    policy = part(spec, "template", "spec").get("restartPolicy") or ""
-    if policy in ("", "Always"):
-        yield FieldError.required(path, 'valid values: "OnFailure", "Never"')
-    elif policy not in ("OnFailure", "Never"):
-        yield FieldError.not_supported(path, policy, ("OnFailure", "Never"))
-    elif spec.get("podFailurePolicy") is not None and policy != "Never":
-        yield FieldError.invalid(path, policy, 'only "Never" is supported when podFailurePolicy is specified')
-
-
-def _completion_mode(path: str, spec: Document) -> Iterator[FieldError]:
-    mode = spec.get("completionMode")
-    yield from check_fields(spec, {"completionMode": one_of("NonIndexed", "Indexed")}, path)
-    if mode == "Indexed":
-        yield from _indexed(path, spec)
-    elif mode in (None, "NonIndexed"):
-        for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
-            if spec.get(name) is not None:
-                yield FieldError.invalid(f"{path}.{name}", spec[name], _INDEXED_ONLY)
+    yield from _rules("job_restart_policy", path, spec)
 
 
 def _indexed(path: str, spec: Document) -> Iterator[FieldError]:
-    completions, failures, parallelism = (spec.get(name) for name in ("completions", "maxFailedIndexes", "parallelism"))
-    if completions is None:
-        yield FieldError.required(f"{path}.completions", "when completion mode is Indexed")
-    if parallelism is not None and parallelism > _MAX_INDEXES:
-        detail = f"must be less than or equal to {_MAX_INDEXES} when completion mode is Indexed"
-        yield FieldError.invalid(f"{path}.parallelism", parallelism, detail)
+    completions, failures = spec.get("completions"), spec.get("maxFailedIndexes")
+    yield from _rules("indexed_job", path, spec)
     if completions is not None and failures is not None and failures > completions:
         yield FieldError.invalid(f"{path}.maxFailedIndexes", failures, "must be less than or equal to completions")
-    if failures is not None and failures > _MAX_INDEXES:
-        detail = f"must be less than or equal to {_MAX_INDEXES}"
-        yield FieldError.invalid(f"{path}.maxFailedIndexes", failures, detail)
+    if failures is not None:
+        yield from at_most(_MAX_INDEXES)(f"{path}.maxFailedIndexes", failures)
     if (completions or 0) > _MAX_INDEXES and spec.get("backoffLimitPerIndex") is not None:
-        if failures is None:
-            detail = f"must be specified when completions is above {_MAX_INDEXES}"
-            yield FieldError.required(f"{path}.maxFailedIndexes", detail)
-        for name, value in (("parallelism", parallelism), ("maxFailedIndexes", failures)):
-            if value is not None and value > _MAX_WITH_MANY_COMPLETIONS:
-                detail = f"must be less than or equal to {_MAX_WITH_MANY_COMPLETIONS} {_WITH_LIMIT_PER_INDEX}"
-                yield FieldError.invalid(f"{path}.{name}", value, detail)
+        yield from _rules("large_indexed_job", path, spec)
 
 
 # -- failure and success policies ------------------------------------------------------------------
@@ -156,14 +84,10 @@ def _failure_rule(path: str, rule: Document, spec: Document, containers: set[Any
     codes, conditions = rule.get("onExitCodes"), elements(rule, "onPodConditions")
     if rule.get("action") == "FailIndex" and spec.get("backoffLimitPerIndex") is None:
         yield FieldError.invalid(f"{path}.action", "FailIndex", "requires the backoffLimitPerIndex to be set")
-    yield from _valid_values(_ACTIONS)(f"{path}.action", rule.get("action"))
+    yield from _rules("failure_action", path, rule)
     if codes is not None:
         yield from _exit_codes(f"{path}.onExitCodes", codes, containers)
-    yield from at_most_items(_MAX_RULES)(f"{path}.onPodConditions", conditions)
-    for index, condition in enumerate(conditions):
-        place = f"{path}.onPodConditions[{index}]"
-        yield from label_key(f"{place}.type", condition.get("type") or "")
-        yield from _valid_values(("False", "True", "Unknown"))(f"{place}.status", condition.get("status"))
+    yield from _rules("failure_conditions", path, rule)
     if codes is not None and conditions:
         yield _invalid_without_value(path, "specifying both OnExitCodes and OnPodConditions is not supported")
     if codes is None and not conditions:
@@ -172,7 +96,7 @@ def _failure_rule(path: str, rule: Document, spec: Document, containers: set[Any
 
 def _exit_codes(path: str, codes: Document, containers: set[Any]) -> Iterator[FieldError]:
     values, place, name = elements(codes, "values"), f"{path}.values", codes.get("containerName")
-    yield from _valid_values(("In", "NotIn"))(f"{path}.operator", codes.get("operator"))
+    yield from _rules("exit_codes", path, codes)
     if name is not None and name not in containers:
         detail = "must be one of the container or initContainer names in the pod template"
         yield FieldError.invalid(f"{path}.containerName", name, detail)
@@ -192,21 +116,16 @@ def _exit_codes(path: str, codes: Document, containers: set[Any]) -> Iterator[Fi
 
 def _success_policy(path: str, spec: Document) -> Iterator[FieldError]:
     rules = elements(spec, "successPolicy", "rules")
-    if not rules:
-        detail = "at least one rules must be specified when the successPolicy is specified"
-        yield FieldError.required(f"{path}.rules", detail)
-    yield from at_most_items(_MAX_RULES)(f"{path}.rules", rules)
+    yield from _rules("success_policy", path, spec["successPolicy"])
     for index, rule in enumerate(rules):
         yield from _success_rule(f"{path}.rules[{index}]", rule, spec.get("completions") or 0)
 
 
 def _success_rule(path: str, rule: Document, completions: int) -> Iterator[FieldError]:
     count, indexes = rule.get("succeededCount"), rule.get("succeededIndexes")
-    if count is None and indexes is None:
-        yield FieldError.required(path, "at least one of succeededCount or succeededIndexes must be specified")
+    yield from _rules("success_rule", path, rule)
     total = 0
     if indexes is not None:
-        yield from at_most_bytes(_MAX_INDEX_TEXT)(f"{path}.succeededIndexes", indexes)
         try:
             total = _count_indexes(indexes, completions)
         except InputError as error:
@@ -390,21 +309,21 @@ def _changed_cron_job(document: Document, old: Document) -> Iterator[FieldError]
 
 
 def _cron_job_spec(spec: Document, old: Document | None) -> Iterator[FieldError]:
-    zone, template = spec.get("timeZone"), part(spec, "jobTemplate", "spec")
+    zone = spec.get("timeZone")
     yield from required(lambda path, text: _schedule(path, text, zone, old))("spec.schedule", spec.get("schedule"))
-    yield from check_fields(spec, {"startingDeadlineSeconds": non_negative}, "spec")
+    yield from _rules("cron_job_deadline", "spec", spec)
     if zone is not None and (old is None or old.get("timeZone") != zone):
         yield from _time_zone("spec.timeZone", zone)
-    choices = required(one_of("Allow", "Forbid", "Replace"))
-    yield from choices("spec.concurrencyPolicy", spec.get("concurrencyPolicy"))
-    yield from _job_spec("spec.jobTemplate.spec", template)
-    if template.get("selector") is not None:
-        shown = go_selector(template["selector"])
-        yield FieldError.invalid("spec.jobTemplate.spec.selector", shown, "`selector` will be auto-generated")
-    if template.get("manualSelector"):
-        yield FieldError.not_supported("spec.jobTemplate.spec.manualSelector", True, ("nil", "false"))
-    limits: Fields = {"successfulJobsHistoryLimit": non_negative, "failedJobsHistoryLimit": non_negative}
-    yield from check_fields(spec, limits, "spec")
+    yield from _rules("cron_job_spec", "spec", spec)
+
+
+def _generated_selector(path: str, selector: Document) -> Iterator[FieldError]:
+    yield FieldError.invalid(path, go_selector(selector), "`selector` will be auto-generated")
+
+
+def _manual_selector(path: str, value: bool) -> Iterator[FieldError]:
+    if value:
+        yield FieldError.not_supported(path, True, ("nil", "false"))
 
 
 def _schedule(path: str, text: str, zone: str | None, old: Document | None) -> Iterator[FieldError]:
@@ -434,6 +353,7 @@ def _time_zone(path: str, name: str) -> Iterator[FieldError]:
         yield FieldError.invalid(path, name, f"unknown time zone {name}")
 
 
+_rules: Final = Rules(globals())
 RULES: Final[Mapping[tuple[str, str], KindRules]] = {
     ("batch", "Job"): KindRules(_job, _changed_job, has_own_update=True),
     ("batch", "CronJob"): KindRules(_cron_job, _changed_cron_job, has_own_update=True),

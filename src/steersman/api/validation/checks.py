@@ -242,10 +242,18 @@ def one_of(*choices: str) -> Check:
     return check
 
 
-def at_least(least: int) -> Check:
+def at_least(least: int, detail: str = "") -> Check:
     def check(path: str, value: Any) -> Iterator[FieldError]:
         if value < least:
-            yield FieldError.invalid(path, value, f"must be greater than or equal to {least}")
+            yield FieldError.invalid(path, value, detail or f"must be greater than or equal to {least}")
+
+    return check
+
+
+def at_most(most: int, detail: str = "") -> Check:
+    def check(path: str, value: Any) -> Iterator[FieldError]:
+        if value > most:
+            yield FieldError.invalid(path, value, detail or f"must be less than or equal to {most}")
 
     return check
 
@@ -255,10 +263,10 @@ def positive(path: str, value: Any) -> Iterator[FieldError]:
         yield FieldError.invalid(path, value, NOT_POSITIVE)
 
 
-def between(least: int, most: int) -> Check:
+def between(least: int, most: int, detail: str = "") -> Check:
     def check(path: str, value: Any) -> Iterator[FieldError]:
         if not least <= value <= most:
-            yield FieldError.invalid(path, value, range_error(least, most))
+            yield FieldError.invalid(path, value, detail or range_error(least, most))
 
     return check
 
@@ -295,6 +303,7 @@ user_id: Final = between(0, MAX_INT32)
 name_label: Final = with_format(dns1123_label)
 name_subdomain: Final = with_format(dns1123_subdomain)
 label_key: Final = with_format(qualified_name)
+segment: Final = with_format(path_segment_name)
 
 
 def int_or_percent(path: str, value: Any) -> Iterator[FieldError]:

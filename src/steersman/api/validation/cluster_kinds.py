@@ -9,25 +9,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from steersman.api.json_values import Document, elements, part
-from steersman.api.validation.checks import (
-    byte_length,
-    cidr,
-    immutable,
-    int_or_percent,
-    label_key,
-    label_selector,
-    label_value,
-    labels,
-    name_label,
-    one_of,
-    parse_cidr,
-    required,
-)
+from steersman.api.validation.checks import byte_length, immutable, label_value, parse_cidr
 from steersman.api.validation.field_errors import FieldError, go_struct
 from steersman.api.validation.kind_rules import KindRules
-from steersman.api.validation.metadata import finalizer_name
-from steersman.api.validation.node_selectors import TAINT_EFFECT, tolerations
 from steersman.api.validation.resources import resource_quantity, resource_requirements
+from steersman.api.validation.rule_table import Rules
 
 _AVOID_PODS: Final = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 _FEATURE_NAME: Final = re.compile("[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
@@ -39,20 +25,13 @@ _SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node
 # -- nodes -----------------------------------------------------------------------------------------
 
 
-def _node(document: Document) -> Iterator[FieldError]:
-    yield from _node_annotations(document)
-    yield from _taints("metadata.taints", elements(document, "spec", "taints"))
-    yield from _node_resources(document)
-    yield from _declared_features("status.declaredFeatures", elements(document, "status", "declaredFeatures"))
-    networks = elements(document, "spec", "podCIDRs")
-    for index, value in enumerate(networks):
-        yield from cidr(f"spec.podCIDRs[{index}]", value)
+def _node_networks(path: str, networks: list[Any]) -> Iterator[FieldError]:
     families = {found.version for value in networks if (found := parse_cidr(value)) is not None}
     if len(networks) > 1 and (len(families) < 2 or len(networks) > 2):
-        yield FieldError.invalid("spec.podCIDRs", networks, "may specify no more than one CIDR for each IP family")
+        yield FieldError.invalid(path, networks, "may specify no more than one CIDR for each IP family")
 
 
-def _node_annotations(document: Document) -> Iterator[FieldError]:
+def _node_annotations(_: str, document: Document) -> Iterator[FieldError]:
     text = part(document, "metadata", "annotations").get(_AVOID_PODS)
     if not text:
         return
@@ -66,11 +45,8 @@ def _node_annotations(document: Document) -> Iterator[FieldError]:
 def _taints(path: str, taints: list[Any]) -> Iterator[FieldError]:
     seen: set[tuple[Any, Any]] = set()
     for index, taint in enumerate(taints):
-        where, value = f"{path}[{index}]", taint.get("value") or ""
-        yield from label_key(f"{where}.key", taint.get("key") or "")
-        if complaints := label_value(value):
-            yield FieldError.invalid(f"{where}.value", value, ";".join(complaints))
-        yield from required(TAINT_EFFECT)(f"{where}.effect", taint.get("effect"))
+        where = f"{path}[{index}]"
+        yield from _rules("taint", where, taint)
         identity = (taint.get("key"), taint.get("effect"))
         if identity in seen:
             shown = go_struct(taint, Key="", Value="", Effect="", TimeAdded=None)
@@ -78,10 +54,14 @@ def _taints(path: str, taints: list[Any]) -> Iterator[FieldError]:
         seen.add(identity)
 
 
-def _node_resources(document: Document) -> Iterator[FieldError]:
-    for field in ("capacity", "allocatable"):
-        for name, value in part(document, "status", field).items():
-            yield from resource_quantity(name, f"status.{field}.{name}", value)
+def _joined_label_value(path: str, value: str) -> Iterator[FieldError]:
+    if complaints := label_value(value):
+        yield FieldError.invalid(path, value, ";".join(complaints))
+
+
+def _node_resources(path: str, amounts: Mapping[str, Any]) -> Iterator[FieldError]:
+    for name, value in amounts.items():
+        yield from resource_quantity(name, f"{path}.{name}", value)
 
 
 def _declared_features(path: str, names: list[Any]) -> Iterator[FieldError]:
@@ -104,9 +84,7 @@ def _declared_features(path: str, names: list[Any]) -> Iterator[FieldError]:
 
 def _node_update(document: Document, old: Document) -> Iterator[FieldError]:
     spec, before = part(document, "spec"), part(old, "spec")
-    yield from _node_annotations(document)
-    yield from _node_resources(document)
-    yield from _declared_features("status.declaredFeatures", elements(document, "status", "declaredFeatures"))
+    yield from _rules("node_of_any_time", "", document)
     if before.get("podCIDRs") and spec.get("podCIDRs") != before["podCIDRs"]:
         detail = 'node updates may not change podCIDR except from "" to valid'
         yield FieldError.forbidden("spec.podCIDRs", detail)
@@ -122,12 +100,7 @@ def _node_update(document: Document, old: Document) -> Iterator[FieldError]:
 
 
 def _namespace(document: Document) -> Iterator[FieldError]:
-    yield from list(_namespace_finalizers(document)) or _pod_security_labels(document)
-
-
-def _namespace_finalizers(document: Document) -> Iterator[FieldError]:
-    for name in elements(document, "spec", "finalizers"):
-        yield from finalizer_name("spec.finalizers", name)
+    yield from list(_rules("Namespace", "", document)) or _pod_security_labels(document)
 
 
 def _namespace_update(document: Document, old: Document) -> Iterator[FieldError]:
@@ -147,7 +120,7 @@ def _pod_security_labels(document: Document) -> Iterator[FieldError]:
             yield FieldError.invalid(f"metadata.labels[{name}-version]", version, 'must be "latest" or "v1.x"')
 
 
-def _priority_class(document: Document) -> Iterator[FieldError]:
+def _class_name_and_value(_: str, document: Document) -> Iterator[FieldError]:
     name, value = document["metadata"].get("name") or "", document.get("value") or 0
     if name.startswith("system-"):
         problem = _system_class_problem(name, value, bool(document.get("globalDefault")))
@@ -156,8 +129,6 @@ def _priority_class(document: Document) -> Iterator[FieldError]:
             yield FieldError.forbidden("metadata.name", detail)
     elif value > _MAX_PRIORITY:
         yield FieldError.forbidden("value", f"maximum allowed value of a user defined priority is {_MAX_PRIORITY}")
-    policy = required(one_of("PreemptLowerPriority", "Never"))
-    yield from policy("preemptionPolicy", document.get("preemptionPolicy"))
 
 
 def _system_class_problem(name: str, value: int, is_default: bool) -> str:
@@ -174,35 +145,28 @@ def _priority_class_update(document: Document, old: Document) -> Iterator[FieldE
     yield from immutable("preemptionPolicy", document.get("preemptionPolicy"), old.get("preemptionPolicy"))
 
 
-def _pod_disruption_budget(document: Document) -> Iterator[FieldError]:
-    spec = part(document, "spec")
+def _either_budget(path: str, spec: Document) -> Iterator[FieldError]:
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         zeros = {"MinAvailable": None, "Selector": None, "MaxUnavailable": None, "UnhealthyPodEvictionPolicy": None}
         detail = "minAvailable and maxUnavailable cannot be both set"
-        yield FieldError.invalid("spec", go_struct(spec, **zeros), detail)
-    for name in ("minAvailable", "maxUnavailable"):
-        value = spec.get(name)
-        if value is not None:
-            yield from int_or_percent(f"spec.{name}", value)
-            if re.fullmatch("[0-9]+%", str(value)) and int(str(value)[:-1]) > 100:
-                yield FieldError.invalid(f"spec.{name}", value, "must not be greater than 100%")
-    yield from label_selector("spec.selector", spec.get("selector"))
-    if spec.get("unhealthyPodEvictionPolicy") is not None:
-        policy = one_of("AlwaysAllow", "IfHealthyBudget")
-        yield from policy("spec.unhealthyPodEvictionPolicy", spec["unhealthyPodEvictionPolicy"])
+        yield FieldError.invalid(path, go_struct(spec, **zeros), detail)
 
 
-def _runtime_class(document: Document) -> Iterator[FieldError]:
-    yield from required(name_label)("handler", document.get("handler"))
-    yield from resource_requirements("overhead", {"limits": part(document, "overhead", "podFixed")}, ())
-    scheduling = part(document, "scheduling")
-    yield from labels("scheduling.nodeSelector", scheduling.get("nodeSelector"))
-    yield from tolerations("scheduling.tolerations", elements(scheduling, "tolerations"))
+def _at_most_100_percent(path: str, value: Any) -> Iterator[FieldError]:
+    if re.fullmatch("[0-9]+%", str(value)) and int(str(value)[:-1]) > 100:
+        yield FieldError.invalid(path, value, "must not be greater than 100%")
+
+
+def _overhead(path: str, amounts: Document) -> Iterator[FieldError]:
+    yield from resource_requirements(path, {"limits": amounts}, ())
+
+
+def _unique_tolerations(path: str, values: list[Any]) -> Iterator[FieldError]:
     seen: set[tuple[Any, ...]] = set()
-    for index, toleration in enumerate(elements(scheduling, "tolerations")):
+    for index, toleration in enumerate(values):
         identity = tuple(toleration.get(name) or "" for name in ("key", "operator", "value", "effect"))
         if identity in seen:
-            yield FieldError.duplicate(f"scheduling.tolerations[{index}]", _shown_toleration(toleration))
+            yield FieldError.duplicate(f"{path}[{index}]", _shown_toleration(toleration))
         seen.add(identity)
 
 
@@ -210,14 +174,13 @@ def _shown_toleration(toleration: Mapping[str, Any]) -> Any:
     return go_struct(toleration, Key="", Operator="", Value="", Effect="", TolerationSeconds=None)
 
 
-def _runtime_class_update(document: Document, old: Document) -> Iterator[FieldError]:
-    yield from immutable("handler", document.get("handler") or "", old.get("handler"))
-
-
+_rules: Final = Rules(globals())
 RULES: Final = {
     ("", "Namespace"): KindRules(_namespace, _namespace_update, has_own_update=True),
-    ("", "Node"): KindRules(_node, _node_update),
-    ("node.k8s.io", "RuntimeClass"): KindRules(_runtime_class, _runtime_class_update),
-    ("policy", "PodDisruptionBudget"): KindRules(_pod_disruption_budget),
-    ("scheduling.k8s.io", "PriorityClass"): KindRules(_priority_class, _priority_class_update, has_own_update=True),
+    ("", "Node"): _rules.kind("Node", validate_update=_node_update),
+    ("node.k8s.io", "RuntimeClass"): _rules.kind("RuntimeClass"),
+    ("policy", "PodDisruptionBudget"): _rules.kind("PodDisruptionBudget"),
+    ("scheduling.k8s.io", "PriorityClass"): _rules.kind(
+        "PriorityClass", validate_update=_priority_class_update, has_own_update=True
+    ),
 }

@@ -13,8 +13,8 @@ from typing import Any, Final
 import msgspec
 
 from steersman.api.json_values import Document, is_same
-from steersman.api.validation.checks import Check
 from steersman.api.validation.field_errors import FieldError
+from steersman.api.validation.rule_table import shared_check
 
 IMMUTABLE: Final = "field is immutable"
 NOT_SET_LATER: Final = "field cannot be set once created"
@@ -30,7 +30,8 @@ class Field(msgspec.Struct, frozen=True):
     """Rules of one field."""
 
     name: str
-    check: Check | None = None
+    #: Rule of the value, as in `rules.txt`; "" for none.
+    check: str = ""
     #: Structure of the value or of the elements of a list; a name in the table of structures.
     structure: str = ""
     is_required: bool = False
@@ -133,8 +134,8 @@ def _field_errors(structures: Structures, field: Field, change: Change) -> Itera
     if isinstance(change.value, list):
         yield from _element_errors(structures, field, change)
         return
-    if field.check is not None:
-        yield from field.check(change.path, change.value)
+    if field.check:
+        yield from shared_check(field.check)(change.path, change.value)
     if field.structure and isinstance(change.value, Mapping):
         yield from declared_errors(structures, field.structure, change)
 

@@ -8,34 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from steersman.api.json_values import Document, elements, part
-from steersman.api.validation.checks import (
-    Check,
-    label_key,
-    name_label,
-    name_subdomain,
-    one_of,
-    path_segment_name,
-    qualified_name,
-    regex_error,
-    with_format,
-)
-from steersman.api.validation.declared_fields import (
-    Field,
-    Structure,
-    created,
-    declared_errors,
-    updated,
-)
+from steersman.api.validation.checks import one_of, qualified_name, regex_error, with_format
+from steersman.api.validation.declared_fields import Structure, created, declared_errors, updated
 from steersman.api.validation.field_errors import FieldError
 from steersman.api.validation.kind_rules import KindRules
 
-HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 MAX_TEMPLATE_DEPTH: Final = 4
-_MAX_TEMPLATES: Final = 8
-_MAX_CLAIMS: Final = 4
 _MAX_REASON_BYTES: Final = 1024
 _MAX_MESSAGE_BYTES: Final = 32 * 1024
 _REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
@@ -50,105 +35,12 @@ _REASON_ERROR: Final = regex_error(
     "ReasonA:ReasonB",
 )
 _GROUP: Final = "scheduling.k8s.io"
-_EMPTY: Final[Document] = {}
 _TEMPLATES: Final = "podGroupTemplates"
 _COMPOSITE_TEMPLATES: Final = "compositePodGroupTemplates"
 
 
-def _at_most(most: int) -> Check:
-    def check(path: str, value: Any) -> Iterator[FieldError]:
-        if value > most:
-            yield FieldError.invalid(path, value, f"must be less than or equal to {most}")
-
-    return check
-
-
-def _positive(path: str, value: Any) -> Iterator[FieldError]:
-    if value < 1:
-        yield FieldError.invalid(path, value, "must be greater than or equal to 1")
-
-
-_segment: Final = with_format(path_segment_name)
-_PRIORITY: Final = (
-    Field("priorityClassName", name_subdomain, is_immutable=True),
-    Field("priority", _at_most(HIGHEST_USER_PRIORITY), is_immutable=True),
-    Field(
-        "preemptionPolicy", one_of("Never", "PreemptLowerPriority"), is_immutable=True, default="PreemptLowerPriority"
-    ),
-)
-_CLAIMS: Final = Field("resourceClaims", structure="claim", is_immutable=True, max_items=_MAX_CLAIMS, key="name")
-_CONSTRAINTS: Final = Field("schedulingConstraints", structure="constraints", is_immutable=True)
-_LISTS: Final = tuple(
-    Field(name, structure=structure, max_items=_MAX_TEMPLATES, key="name", has_fixed_items=True)
-    for name, structure in ((_TEMPLATES, "template"), (_COMPOSITE_TEMPLATES, "composite template"))
-)
-_POLICY: Final = Field("schedulingPolicy", structure="policy", default=_EMPTY)
-_COMPOSITE_POLICY: Final = Field("schedulingPolicy", structure="composite policy", default=_EMPTY)
-_PARENT: Final = Field("parentCompositePodGroupName", name_subdomain, is_immutable=True)
-_NAME: Final = Field("name", name_label, is_required=True)
-_MODE: Final = Field("disruptionMode", structure="disruption mode", is_immutable=True)
-_REQUIRED_MODE: Final = Field("disruptionMode", structure="disruption mode", is_immutable=True, is_required=True)
-
-
-def _policy(count: str) -> Structure:
-    fields = (Field("basic", is_immutable=True), Field("gang", structure=f"gang {count}", is_fixed=True))
-    return Structure(fields, ("basic", "gang"))
-
-
-STRUCTURES: Final[Mapping[str, Structure]] = {
-    "pod group": Structure(
-        (
-            _PARENT,
-            Field("workloadRef", structure="workload reference", is_immutable=True),
-            _POLICY,
-            _CONSTRAINTS,
-            _CLAIMS,
-            _REQUIRED_MODE,
-            *_PRIORITY,
-        )
-    ),
-    "composite": Structure(
-        (
-            _PARENT,
-            Field("workloadRef", structure="workload reference", is_immutable=True, is_required=True),
-            Field("schedulingPolicy", structure="composite policy", is_immutable=True, default=_EMPTY),
-            _CONSTRAINTS,
-            _REQUIRED_MODE,
-            *_PRIORITY,
-        )
-    ),
-    "workload": Structure(
-        (Field("controllerRef", structure="controller", is_immutable=True), *_LISTS),
-        (_TEMPLATES, _COMPOSITE_TEMPLATES),
-    ),
-    "template": Structure((_NAME, _POLICY, _CONSTRAINTS, _CLAIMS, _MODE, *_PRIORITY)),
-    "composite template": Structure((_NAME, _COMPOSITE_POLICY, _CONSTRAINTS, _MODE, *_PRIORITY, *_LISTS)),
-    "policy": _policy("minCount"),
-    "composite policy": _policy("minGroupCount"),
-    "gang minCount": Structure((Field("minCount", _positive, is_required=True),)),
-    "gang minGroupCount": Structure((Field("minGroupCount", _positive, is_required=True),)),
-    "constraints": Structure((Field("topology", structure="topology", max_items=1),)),
-    "topology": Structure((Field("key", label_key, is_required=True),)),
-    "claim": Structure(
-        (_NAME, Field("resourceClaimName", name_subdomain), Field("resourceClaimTemplateName", name_subdomain)),
-        ("resourceClaimName", "resourceClaimTemplateName"),
-    ),
-    "disruption mode": Structure((Field("single"), Field("all")), ("single", "all")),
-    "workload reference": Structure(
-        (Field("workloadName", name_subdomain, is_required=True), Field("templateName", name_label, is_required=True))
-    ),
-    "controller": Structure(
-        (
-            Field("apiGroup", name_subdomain),
-            Field("kind", _segment, is_required=True),
-            Field("name", _segment, is_required=True),
-        )
-    ),
-    "claim status": Structure((Field("resourceClaimName", name_subdomain),)),
-    "group status": Structure(
-        (Field("resourceClaimStatuses", structure="claim status", max_items=_MAX_CLAIMS, key="name"),)
-    ),
-}
+STRUCTURES: Final = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=dict[str, Structure])
+"""Declared rules of the fields of each structure."""
 
 
 def _spec(structure: str, document: Document) -> Iterator[FieldError]:
@@ -169,10 +61,6 @@ def _pod_group(document: Document) -> Iterator[FieldError]:
     yield from _spec("pod group", document)
 
 
-def _pod_group_update(document: Document, old: Document) -> Iterator[FieldError]:
-    yield from _changed_spec("pod group", document, old)
-
-
 def _pod_group_status(document: Document, old: Document) -> Iterator[FieldError]:
     status = part(document, "status")
     yield from _conditions("status.conditions", status)
@@ -183,14 +71,6 @@ def _pod_group_status(document: Document, old: Document) -> Iterator[FieldError]
             detail = "must match the name of an entry in `spec.resourceClaims`"
             yield FieldError.invalid(path, claim.get("name") or "", detail)
     yield from declared_errors(STRUCTURES, "group status", updated("status", status, part(old, "status")))
-
-
-def _composite(document: Document) -> Iterator[FieldError]:
-    yield from _spec("composite", document)
-
-
-def _composite_update(document: Document, old: Document) -> Iterator[FieldError]:
-    yield from _changed_spec("composite", document, old)
 
 
 def _composite_status(document: Document, old: Document) -> Iterator[FieldError]:
@@ -319,10 +199,13 @@ def _childless(path: str, template: Document) -> Iterator[FieldError]:
 
 RULES: Final[Mapping[tuple[str, str], KindRules]] = {
     (_GROUP, "PodGroup"): KindRules(
-        _pod_group, _pod_group_update, has_own_update=True, subresources={"status": _pod_group_status}
+        _pod_group, partial(_changed_spec, "pod group"), has_own_update=True, subresources={"status": _pod_group_status}
     ),
     (_GROUP, "CompositePodGroup"): KindRules(
-        _composite, _composite_update, has_own_update=True, subresources={"status": _composite_status}
+        partial(_spec, "composite"),
+        partial(_changed_spec, "composite"),
+        has_own_update=True,
+        subresources={"status": _composite_status},
     ),
     (_GROUP, "Workload"): KindRules(_workload, _workload_update, has_own_update=True),
 }

@@ -8,32 +8,26 @@ from typing import Any, Final
 
 from steersman.api.json_values import Document, elements, is_same, part
 from steersman.api.validation.checks import (
-    at_most_items,
     canonical_ip,
     cidr,
     dns1123_subdomain,
     each,
     ip,
-    label_key,
     label_value,
-    labels,
     name_label,
     name_subdomain,
     one_of,
     optional,
     parse_ip,
     port_number,
-    port_number_or_name,
     required,
     unique,
     with_format,
 )
 from steersman.api.validation.field_errors import FieldError
 from steersman.api.validation.kind_rules import KindRules
+from steersman.api.validation.rule_table import Rules
 
-_PROTOCOL: Final = one_of("SCTP", "TCP", "UDP")
-_TYPE: Final = one_of("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
-_TRAFFIC_POLICY: Final = one_of("Cluster", "Local")
 _FAMILIES: Final = ("IPv4", "IPv6")
 _SOURCE_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
 _TOPOLOGY_HINTS: Final = "service.kubernetes.io/topology-aware-hints"
@@ -66,13 +60,12 @@ def _service_fields(document: Document) -> Iterator[FieldError]:
         yield FieldError.invalid(f"metadata.annotations[{_TOPOLOGY_MODE}]", mode, detail)
     yield from _by_type(spec)
     yield from _ports(elements(spec, "ports"))
-    yield from labels("spec.selector", spec.get("selector"))
-    yield from required(one_of("ClientIP", "None"))("spec.sessionAffinity", spec.get("sessionAffinity"))
+    yield from _rules("service_selection", "spec", spec)
     yield from _session_affinity("spec.sessionAffinityConfig", spec)
     for index, address in enumerate(elements(spec, "externalIPs")):
         path = f"spec.externalIPs[{index}]"
         yield from list(ip(path, address)) or endpoint_ip(path, address)
-    yield from required(_TYPE)("spec.type", spec.get("type"))
+    yield from _rules("service_type", "spec", spec)
     yield from _repeated_ports(spec)
     yield from _load_balancer(spec, annotations)
     yield from _traffic(spec)
@@ -85,9 +78,7 @@ def _by_type(spec: Mapping[str, Any]) -> Iterator[FieldError]:
     if kind in ("LoadBalancer", "NodePort") and is_headless(spec):
         yield FieldError.invalid("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")
     if kind == "ExternalName":
-        for name in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-            if spec.get(name):
-                yield FieldError.forbidden(f"spec.{name}", "may not be set for ExternalName services")
+        yield from _rules("external_name_service", "spec", spec)
         host = str(spec.get("externalName") or "").removesuffix(".")
         yield from required(name_subdomain)("spec.externalName", host)
 
@@ -103,11 +94,7 @@ def _ports(ports: list[Any]) -> Iterator[FieldError]:
             names.add(name)
         elif len(ports) > 1:
             yield FieldError.required(f"{path}.name")
-        yield from port_number(f"{path}.port", port.get("port") or 0)
-        yield from required(_PROTOCOL)(f"{path}.protocol", port.get("protocol"))
-        yield from port_number_or_name(f"{path}.targetPort", port.get("targetPort") or 0)
-        if port.get("appProtocol") is not None:
-            yield from label_key(f"{path}.appProtocol", port["appProtocol"])
+        yield from _rules("service_port", path, port)
 
 
 def _session_affinity(path: str, spec: Mapping[str, Any]) -> Iterator[FieldError]:
@@ -147,9 +134,7 @@ def _cluster_ips(spec: Mapping[str, Any], stored: Container[Any] = ()) -> Iterat
         if family in seen:
             yield FieldError.duplicate(f"spec.ipFamilies[{index}]", family)
         seen.add(family)
-    if spec.get("ipFamilyPolicy") is not None:
-        policy = one_of("PreferDualStack", "RequireDualStack", "SingleStack")
-        yield from policy("spec.ipFamilyPolicy", spec["ipFamilyPolicy"])
+    yield from _rules("family_policy", "spec", spec)
     errors = list(_addresses(path, addresses, stored))
     yield from errors
     if len(addresses) > 2:
@@ -220,17 +205,7 @@ def _load_balancer(spec: Mapping[str, Any], annotations: Mapping[str, Any]) -> I
         text = str(annotations[_SOURCE_RANGES]).strip()
         for value in text.split(",") if text else ():
             yield from cidr(annotation, value.strip())
-    if spec.get("allocateLoadBalancerNodePorts") is not None and not is_balanced:
-        yield FieldError.forbidden("spec.allocateLoadBalancerNodePorts", _NOT_BALANCED)
-    yield from _load_balancer_class(spec)
-
-
-def _load_balancer_class(spec: Mapping[str, Any]) -> Iterator[FieldError]:
-    name = spec.get("loadBalancerClass")
-    if name is not None and spec.get("type") == "LoadBalancer":
-        yield from label_key("spec.loadBalancerClass", name)
-    elif name is not None:
-        yield FieldError.forbidden("spec.loadBalancerClass", _NOT_BALANCED)
+    yield from _rules("load_balancer", "spec", spec)
 
 
 def _needs_health_check(spec: Mapping[str, Any]) -> bool:
@@ -240,7 +215,7 @@ def _needs_health_check(spec: Mapping[str, Any]) -> bool:
 def _traffic(spec: Mapping[str, Any]) -> Iterator[FieldError]:
     policy, check_port = spec.get("externalTrafficPolicy"), spec.get("healthCheckNodePort")
     if _is_external(spec):
-        yield from required(_TRAFFIC_POLICY)("spec.externalTrafficPolicy", policy)
+        yield from _rules("external_service", "spec", spec)
     elif policy:
         detail = "may only be set for externally-accessible services"
         yield FieldError.invalid("spec.externalTrafficPolicy", policy, detail)
@@ -249,11 +224,7 @@ def _traffic(spec: Mapping[str, Any]) -> Iterator[FieldError]:
         yield FieldError.invalid("spec.healthCheckNodePort", check_port, detail)
     elif check_port:
         yield from port_number("spec.healthCheckNodePort", check_port)
-    if spec.get("internalTrafficPolicy") is not None:
-        yield from _TRAFFIC_POLICY("spec.internalTrafficPolicy", spec["internalTrafficPolicy"])
-    distribution = spec.get("trafficDistribution")
-    if distribution is not None:
-        yield from one_of("PreferClose", "PreferSameZone", "PreferSameNode")("spec.trafficDistribution", distribution)
+    yield from _rules("service_traffic", "spec", spec)
 
 
 def _service_update(document: Document, old: Document) -> Iterator[FieldError]:
@@ -270,7 +241,7 @@ def _changed_service(spec: Mapping[str, Any], before: Mapping[str, Any]) -> Iter
     is_balanced = spec.get("type") == before.get("type") == "LoadBalancer"
     if is_balanced and name != before.get("loadBalancerClass"):
         yield FieldError.invalid("spec.loadBalancerClass", name, _CHANGED)
-    yield from _load_balancer_class(spec)
+    yield from _rules("load_balancer_class", "spec", spec)
     is_checked = _needs_health_check(spec) and _needs_health_check(before)
     if is_checked and port != before.get("healthCheckNodePort"):
         yield FieldError.forbidden("spec.healthCheckNodePort", "field is immutable")
@@ -329,43 +300,20 @@ def endpoint_ip(path: str, value: Any) -> Iterator[FieldError]:
             yield FieldError.invalid(path, value, detail)
 
 
-def _endpoints(document: Document) -> Iterator[FieldError]:
-    for index, subset in enumerate(elements(document, "subsets")):
-        path, ports = f"subsets[{index}]", elements(subset, "ports")
-        if not subset.get("addresses") and not subset.get("notReadyAddresses"):
-            yield FieldError.required(path, "must specify `addresses` or `notReadyAddresses`")
-        for field in ("addresses", "notReadyAddresses"):
-            yield from each(_endpoint_address)(f"{path}.{field}", subset.get(field))
-        for position, port in enumerate(ports):
-            where = f"{path}.ports[{position}]"
-            if port.get("name") or len(ports) > 1:
-                yield from required(name_label)(f"{where}.name", port.get("name"))
-            yield from port_number(f"{where}.port", port.get("port") or 0)
-            yield from _endpoint_protocols(where, port)
-
-
-def _endpoint_protocols(path: str, port: Mapping[str, Any]) -> Iterator[FieldError]:
-    yield from required(_PROTOCOL)(f"{path}.protocol", port.get("protocol"))
-    if port.get("appProtocol") is not None:
-        yield from label_key(f"{path}.appProtocol", port["appProtocol"])
-
-
-def _endpoint_address(path: str, address: Mapping[str, Any]) -> Iterator[FieldError]:
-    yield from ip(f"{path}.ip", address.get("ip") or "")
-    yield from optional(name_label)(f"{path}.hostname", address.get("hostname"))
-    if address.get("nodeName") is not None:
-        yield from name_subdomain(f"{path}.nodeName", address["nodeName"])
-    yield from endpoint_ip(f"{path}.ip", address.get("ip") or "")
+def _endpoint_ports(path: str, ports: list[Any]) -> Iterator[FieldError]:
+    for position, port in enumerate(ports):
+        where = f"{path}[{position}]"
+        if port.get("name") or len(ports) > 1:
+            yield from required(name_label)(f"{where}.name", port.get("name"))
+        yield from _rules("endpoint_port", where, port)
 
 
 def _endpoints_update(document: Document, old: Document) -> Iterator[FieldError]:
     if not is_same(document.get("subsets"), old.get("subsets")):
-        yield from _endpoints(document)
+        yield from _rules("Endpoints", "", document)
 
 
-def _endpoint_slice(document: Document) -> Iterator[FieldError]:
-    kind = document.get("addressType")
-    yield from required(one_of("FQDN", "IPv4", "IPv6"))("addressType", kind)
+def _endpoint_slice(_: str, document: Document) -> Iterator[FieldError]:
     ports = elements(document, "ports")
     names: set[str] = set()
     for index, port in enumerate(ports):
@@ -374,27 +322,19 @@ def _endpoint_slice(document: Document) -> Iterator[FieldError]:
         if name in names:
             yield FieldError.duplicate(f"ports[{index}].name", name)
         names.add(name)
-        yield from _endpoint_protocols(f"ports[{index}]", port)
+        yield from _rules("endpoint_protocols", f"ports[{index}]", port)
     if len(elements(document, "endpoints")) > 1000:
         yield FieldError.too_many("endpoints", len(document["endpoints"]), 1000)
         return
     for index, endpoint in enumerate(elements(document, "endpoints")):
-        yield from _endpoint(f"endpoints[{index}]", endpoint, str(kind))
+        yield from _endpoint(f"endpoints[{index}]", endpoint, str(document.get("addressType")))
 
 
 def _endpoint(path: str, endpoint: Mapping[str, Any], kind: str) -> Iterator[FieldError]:
-    addresses = required(at_most_items(100), "must contain at least 1 address")
-    yield from addresses(f"{path}.addresses", endpoint.get("addresses"))
+    yield from _rules("endpoint_addresses", path, endpoint)
     for index, address in enumerate(elements(endpoint, "addresses")):
         yield from _slice_address(f"{path}.addresses", index, address, kind)
-    if endpoint.get("nodeName") is not None:
-        yield from name_subdomain(f"{path}.nodeName", endpoint["nodeName"])
-    topology = part(endpoint, "deprecatedTopology")
-    if len(topology) > 16:
-        yield FieldError.too_many(f"{path}.deprecatedTopology", len(topology), 16)
-    yield from labels(f"{path}.deprecatedTopology", topology)
-    if endpoint.get("hostname") is not None:
-        yield from name_label(f"{path}.hostname", endpoint["hostname"])
+    yield from _rules("endpoint", path, endpoint)
     for field, check in (("forZones", with_format(label_value)), ("forNodes", name_subdomain)):
         yield from _hints(f"{path}.hints.{field}", elements(endpoint, "hints", field), check)
 
@@ -433,13 +373,9 @@ def _fqdn(path: str, value: str) -> Iterator[FieldError]:
         yield FieldError.invalid(path, host, "should be a domain with at least two segments separated by dots")
 
 
-def _endpoint_slice_update(document: Document, old: Document) -> Iterator[FieldError]:
-    if document.get("addressType") != old.get("addressType"):
-        yield FieldError.invalid("addressType", document.get("addressType") or "", "field is immutable")
-
-
+_rules: Final = Rules(globals())
 RULES: Final = {
-    ("", "Endpoints"): KindRules(_endpoints, _endpoints_update, has_own_update=True),
+    ("", "Endpoints"): _rules.kind("Endpoints", validate_update=_endpoints_update, has_own_update=True),
     ("", "Service"): KindRules(_service, _service_update, has_own_update=True),
-    ("discovery.k8s.io", "EndpointSlice"): KindRules(_endpoint_slice, _endpoint_slice_update),
+    ("discovery.k8s.io", "EndpointSlice"): _rules.kind("EndpointSlice"),
 }
