@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The release of Kubernetes whose decisions are reproduced is written down once, and the tests run against that release."""
+"""Releases of Kubernetes whose decisions are reproduced are written down once, and the tests run against them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import re
 import pytest
 from scripts.lockfile import ROOT
 
-from steersman.base.build_info import KUBE_SCHEDULER_VERSION
+from steersman.base.build_info import KUBE_SCHEDULER_RELEASES, KUBE_SCHEDULER_VERSION
+from steersman.config import SUPPORTED_VERSIONS
 
 SOURCE = ROOT / "src" / "steersman"
 
@@ -19,14 +20,15 @@ def test_no_other_module_writes_the_version() -> None:
     assert named == ["base/build_info.py"]
 
 
-@pytest.mark.parametrize(
-    ("file", "pattern"),
-    [
-        ("scripts/control_plane/build.sh", r"^version=(\S+)$"),
-        ("scripts/control_plane/go.mod", r"^\s*k8s\.io/kubernetes (\S+)"),
-    ],
-)
-def test_the_control_plane_of_the_tests_has_the_version(file: str, pattern: str) -> None:
-    found = re.search(pattern, (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
+@pytest.mark.parametrize(("version", "release"), KUBE_SCHEDULER_RELEASES.items())
+def test_the_control_plane_of_the_tests_has_the_version(version: str, release: str) -> None:
+    file = f"scripts/control_plane/v{version}/go.mod"
+    found = re.search(
+        r"^\s*(?:require )?k8s\.io/kubernetes (\S+)", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert found is not None
-    assert found[1] == KUBE_SCHEDULER_VERSION, f"change the version in {file}"
+    assert found[1] == release, f"change the version in {file}"
+
+
+def test_every_version_that_can_be_emulated_has_a_release() -> None:
+    assert list(KUBE_SCHEDULER_RELEASES) == list(map(str, SUPPORTED_VERSIONS))

@@ -11,11 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pytest
 from tests.e2e.cleaning import empty
 from tests.e2e.pictures import Picture, picture
 
+from steersman.base import KUBE_SCHEDULER_RELEASES
 from steersman.testing.control_plane import ControlPlane, KubeClient, KubeScheduler, Steersman, wait_until
 
+EACH_VERSION: Final = pytest.mark.parametrize("version", KUBE_SCHEDULER_RELEASES, scope="module")
+"""Mark of a module whose tests run on a control plane of every version that can be emulated."""
 QUIET_SECONDS: Final = 1.2
 """A picture that did not change for so long is final: longer than the first backoff of a pod."""
 SETTLE_SECONDS: Final = 40.0

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One real control plane for all end-to-end tests; each test finds it empty and leaves it to be emptied.
+"""One real control plane of a version for all end-to-end tests; each test finds it empty and leaves it to be emptied.
 
-`plane` is shared; tests that break a control plane make one of their own with `new_plane`.
+`plane` is shared; tests that break a control plane make one of their own with `new_plane`. Modules with
+`pytestmark = EACH_VERSION` run on the control plane of every version, others on that of the default version.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import pytest
 from tests.e2e.cleaning import empty
 
 from steersman.testing.control_plane import Binaries, ClientCommand, ControlPlane, KubeClient, kubectl_command
+from steersman.testing.control_plane.binaries import DEFAULT
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -29,9 +32,27 @@ def binaries() -> Binaries:
 
 
 @pytest.fixture(scope="session")
-def shared_plane(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    with ControlPlane(binaries, tmp_path_factory.mktemp("plane")) as plane:
-        yield plane
+def planes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], ControlPlane]]:
+    """The shared control plane of a version, started at the first call."""
+    with ExitStack() as stack:
+
+        @cache
+        def start(version: str) -> ControlPlane:
+            folder = tmp_path_factory.mktemp(f"plane-{version}")
+            return stack.enter_context(ControlPlane(Binaries.find(version), folder))
+
+        yield start
+
+
+@pytest.fixture(scope="module")
+def version() -> str:
+    """Kubernetes version of the shared control plane; `EACH_VERSION` sets it."""
+    return DEFAULT
+
+
+@pytest.fixture(scope="module")
+def shared_plane(planes: Callable[[str], ControlPlane], version: str) -> ControlPlane:
+    return planes(version)
 
 
 @pytest.fixture

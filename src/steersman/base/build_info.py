@@ -7,8 +7,10 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
-#: Release of Kubernetes whose decisions, texts and metrics are reproduced.
-KUBE_SCHEDULER_VERSION: Final = "v1.36.4"
+#: Release of each version that can be emulated.
+KUBE_SCHEDULER_RELEASES: Final = {"1.36": "v1.36.4", "1.37": "v1.37.1"}
+#: Release of Kubernetes whose decisions, texts and metrics are reproduced by default.
+KUBE_SCHEDULER_VERSION: Final = KUBE_SCHEDULER_RELEASES["1.36"]
 UNKNOWN: Final = "unknown"
 
 

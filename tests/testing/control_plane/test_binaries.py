@@ -51,6 +51,19 @@ def test_without_them_the_cache_is_searched(
     assert Binaries.find().etcd == folder / "etcd"
 
 
+def test_binaries_of_another_version_are_in_the_folder_of_its_release(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for folder, variable, value in (
+        (tmp_path / "own" / "control-plane" / "v1.37.1", "STEERSMAN_CACHE", tmp_path / "own"),
+        (tmp_path / "v1.37.1", "KUBEBUILDER_ASSETS", tmp_path / "assets"),
+    ):
+        install(folder)
+        monkeypatch.setenv(variable, str(value))
+
+        assert Binaries.find("1.37") == Binaries(*(folder / name for name in PROGRAMS), "1.37")
+
+
 def test_a_missing_program_is_named_and_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(install(tmp_path / "assets", ("etcd",))))
 
@@ -76,5 +89,5 @@ def test_the_command_names_what_is_missing_of_the_programs_it_is_given(
 
     assert main(["kubectl"]) == 0
     assert capsys.readouterr().out == f"{folder}\n"
-    assert main(["kubectl", "helm"]) == 1
+    assert main(["--version", "1.36", "kubectl", "helm"]) == 1
     assert f"{folder / 'helm'}: there is no such program" in capsys.readouterr().err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locations of the binaries of a real cluster, which `make e2e` builds.
+"""Locations of the binaries of a real cluster, which `make e2e` builds, for each Kubernetes version.
 
 `Binaries.find` requires etcd, kube-apiserver and kube-scheduler; others are found on demand.
 """
@@ -12,9 +12,12 @@ from typing import Final, Self
 
 import msgspec
 
-from steersman.base import KUBE_SCHEDULER_VERSION, SteersmanError
+from steersman.base import KUBE_SCHEDULER_RELEASES, KUBE_SCHEDULER_VERSION, SteersmanError
+from steersman.config import DEFAULT_VERSION
 
 KUBERNETES_VERSION: Final = KUBE_SCHEDULER_VERSION
+DEFAULT: Final = str(DEFAULT_VERSION)
+"""The version whose control plane is started unless another one is given."""
 KUBE_CONTROLLER_MANAGER: Final = "kube-controller-manager"
 KUBECTL: Final = "kubectl"
 HELM: Final = "helm"
@@ -28,20 +31,22 @@ class BinariesMissingError(SteersmanError):
 
 
 class Binaries(msgspec.Struct, frozen=True):
-    """Paths of the binaries."""
+    """Paths of the binaries of one Kubernetes version."""
 
     etcd: Path
     kube_apiserver: Path
     kube_scheduler: Path
+    version: str = DEFAULT
+    """Minor version such as `1.37`; Steersman emulates it on this control plane."""
 
     @classmethod
-    def find(cls) -> Self:
-        """Find the binaries in `KUBEBUILDER_ASSETS` if set, else in the cache directory."""
-        return cls.in_folder(assets_folder())
+    def find(cls, version: str = DEFAULT) -> Self:
+        """Find the binaries of a version such as `1.37`; see `assets_folder`."""
+        return cls.in_folder(assets_folder(version), version)
 
     @classmethod
-    def in_folder(cls, folder: Path) -> Self:
-        return cls(*(_program(folder, name) for name in _CORE))
+    def in_folder(cls, folder: Path, version: str = DEFAULT) -> Self:
+        return cls(*(_program(folder, name) for name in _CORE), version)
 
     @property
     def folder(self) -> Path:
@@ -52,11 +57,15 @@ class Binaries(msgspec.Struct, frozen=True):
         return _program(self.folder, name)
 
 
-def assets_folder() -> Path:
-    """Return the folder that `scripts/control_plane/build.sh` builds into."""
+def assets_folder(version: str = DEFAULT) -> Path:
+    """Return the folder that `scripts/control_plane/build.sh` builds a version into.
+
+    `KUBEBUILDER_ASSETS` is the folder of the default version; others lie beside it.
+    """
+    release = KUBE_SCHEDULER_RELEASES[version]
     if assets := os.environ.get("KUBEBUILDER_ASSETS"):
-        return Path(assets)
-    return _cache() / "control-plane" / KUBERNETES_VERSION
+        return Path(assets) if version == DEFAULT else Path(assets).parent / release
+    return _cache() / "control-plane" / release
 
 
 def _cache() -> Path:
@@ -70,7 +79,7 @@ def _program(folder: Path, name: str) -> Path:
     if not os.access(path, os.X_OK):
         target = "upstream-e2e" if name == E2E_TEST else "e2e"
         raise BinariesMissingError(
-            f"{path}: there is no such program; `make {target}` builds those of Kubernetes {KUBERNETES_VERSION}, etcd and Helm "
+            f"{path}: there is no such program; `make {target}` builds those of Kubernetes, etcd and Helm "
             "(it needs Go), or point KUBEBUILDER_ASSETS at a folder that has them"
         )
     return path

@@ -189,6 +189,10 @@ class KubeClient:
 
     # Requests of any kind.
 
+    def serves(self, kind: str) -> bool:
+        """Return whether the API server serves the kind."""
+        return kind in self._resources
+
     def path(self, kind: str, name: str = "", namespace: str = "", subresource: str = "") -> str:
         return self._resources.find(kind).path(namespace, name, subresource)
 

@@ -44,6 +44,9 @@ class Resources:
                     _add_version(by_name, group["metadata"].get("name", ""), version)
         return cls(by_name)
 
+    def __contains__(self, kind: str) -> bool:
+        return kind in self._by_name
+
     def find(self, kind: str) -> DiscoveredResource:
         if kind not in self._by_name:
             raise SteersmanError(f"the API server knows no kind {kind!r}; write Kind, group/Kind or group/version/Kind")

@@ -91,7 +91,7 @@ class KubeScheduler(SchedulerProcess):
 
 
 class Steersman(SchedulerProcess):
-    """`steersman run` process with the current interpreter."""
+    """`steersman run` process with the current interpreter, emulating the version of the control plane."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Steersman(SchedulerProcess):
     ) -> None:
         super().__init__(
             "steersman",
-            [sys.executable, "-m", "steersman", "run"],
+            [sys.executable, "-m", "steersman", "run", f"--emulated-version={plane.binaries.version}"],
             plane,
             config=config,
             kubeconfig=kubeconfig,

@@ -1,5 +1,5 @@
-// The real control plane of the end-to-end tests, pinned: one module graph for etcd and the programs of Kubernetes.
-// What e2e.test needs is here too, by `go get -t k8s.io/kubernetes/test/e2e`. helm has a graph of its own, in helm/.
+// The real control plane v1.36 of the end-to-end tests, pinned: one module graph for etcd and the programs of Kubernetes.
+// What e2e.test needs is here too, by `go get -t k8s.io/kubernetes/test/e2e`. helm has a graph of its own, in ../helm.
 module steersman/control-plane
 
 go 1.26.0
