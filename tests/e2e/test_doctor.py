@@ -4,22 +4,26 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from tests.cli.commands import steersman
 from tests.deploy.shipped import manifests
+from tests.e2e.comparing import EACH_VERSION
 
+from steersman.base import KUBE_SCHEDULER_RELEASES
 from steersman.testing import make_pod
 from steersman.testing.control_plane import ControlPlane, KubeScheduler, Steersman, manifest
+from steersman.testing.control_plane.binaries import DEFAULT
 
 ACCOUNT = "system:serviceaccount:kube-system:steersman"
 
 Findings = list[dict[str, str]]
 
 
-def examined(kubeconfig: Path, *more: object) -> tuple[int, Findings]:
-    result = steersman("doctor", "--kubeconfig", kubeconfig, "-o", "json", *more)
+def examined(kubeconfig: Path, *more: object, version: str = DEFAULT) -> tuple[int, Findings]:
+    result = steersman("doctor", "--kubeconfig", kubeconfig, f"--emulated-version={version}", "-o", "json", *more)
     document: dict[str, Any] = json.loads(result.stdout)
     return result.exit_code, document["findings"]
 
@@ -39,12 +43,14 @@ def second_scheduler(folder: Path, name: str = "night") -> Path:
     return file
 
 
-def test_an_administrator_finds_nothing_in_the_way(plane: ControlPlane) -> None:
-    code, findings = examined(plane.kubeconfig())
+@EACH_VERSION
+def test_an_administrator_finds_nothing_in_the_way(plane: ControlPlane, version: str) -> None:
+    code, findings = examined(plane.kubeconfig(), version=version)
     assert (code, failures(findings)) == (0, [])
     messages = " ".join(finding["message"] for finding in findings)
-    assert "the API server is v1.36." in messages
-    assert "20 of 20 kinds are served" in messages
+    release = KUBE_SCHEDULER_RELEASES[version]
+    assert f"the API server is {release}, decisions are those of kube-scheduler {version}" in messages
+    assert re.search(r"\b([0-9]+) of \1 kinds are served", messages)
     assert "agree about the time" in messages
 
 

@@ -16,9 +16,8 @@ from steersman.cli.run import checked_command_line
 from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
-    from steersman.config import SchedulerConfiguration
     from steersman.kube.client import ChosenCluster, Transport
-    from steersman.run.app import RunOptions
+    from steersman.run.app import Effective, RunOptions
     from steersman.run.doctor import Examination, Finding
     from steersman.scheduler.assembly import SchedulerKinds
 
@@ -53,10 +52,11 @@ def doctor(
     command_line, refused = checked_command_line(flags)
     own = {"config_file": config_file, "plugin_files": plugins, "feature_gates": feature_gates}
     own["emulated_version"] = emulated_version
-    configuration, kinds, fault = _configuration(_with_own_options(command_line, own))
+    scheduler, kinds, fault = _scheduler(_with_own_options(command_line, own))
+    configuration, version = scheduler.configuration, scheduler.gates.version
 
     async def question(transport: Transport, cluster: ChosenCluster) -> Examination:
-        target = DoctorTarget(transport, configuration, RealClock(), subject, kinds.watched, kinds.read)
+        target = DoctorTarget(transport, configuration, RealClock(), subject, kinds.watched, kinds.read, version)
         findings = _flag_findings(command_line, refused) if flags else ()
         return await examine(target, cluster.connection.server, fault, tuple(findings))
 
@@ -90,23 +90,20 @@ def _flag_findings(command_line: RunOptions | None, refused: list[str]) -> Itera
         yield ok("flags", "the command line can be used")
 
 
-def _configuration(options: RunOptions) -> tuple[SchedulerConfiguration, SchedulerKinds, str]:
-    """Return the configuration, the kinds that the scheduler uses, and the error that replaced it
-    by the default one."""
+def _scheduler(options: RunOptions) -> tuple[Effective, SchedulerKinds, str]:
+    """Return the settings, the kinds that the scheduler uses, and the error that replaced them by
+    the defaults."""
     from steersman.base import SteersmanError
     from steersman.run.app import RunOptions, effective
     from steersman.scheduler.assembly import kinds_of_scheduler
     from steersman.simulation import check_plugins
 
+    fault = ""
     try:
         given = effective(options)
         kinds = kinds_of_scheduler(given.configuration, given.gates, given.registry)
         check_plugins(given.configuration, given.gates, given.registry)
-        return given.configuration, kinds, ""
-    except SteersmanError as fault:
-        default = effective(RunOptions())
-        return (
-            default.configuration,
-            kinds_of_scheduler(default.configuration, default.gates, default.registry),
-            str(fault),
-        )
+    except SteersmanError as error:
+        given, fault = effective(RunOptions()), str(error)
+        kinds = kinds_of_scheduler(given.configuration, given.gates, given.registry)
+    return given, kinds, fault

@@ -9,7 +9,7 @@ from tests.client.serving import run
 from steersman import api, config
 from steersman.api import timestamps
 from steersman.base.clock import Clock, RealClock
-from steersman.config import SchedulerConfiguration
+from steersman.config import DEFAULT_VERSION, KubernetesVersion, SchedulerConfiguration
 from steersman.framework.watching import WATCHED_KINDS
 from steersman.kube.client import Connection, http_transport
 from steersman.kube.client.events import Event
@@ -25,11 +25,12 @@ def examined(
     fault: str = "",
     kinds: tuple[type[api.Object], ...] = WATCHED_KINDS,
     read_kinds: tuple[type[api.Object], ...] = (),
+    version: KubernetesVersion = DEFAULT_VERSION,
 ) -> Examination:
     async def scenario() -> Examination:
         async with server.serving() as address, http_transport(Connection(address)) as transport:
             chosen = configuration or config.default_configuration()
-            target = DoctorTarget(transport, chosen, clock or RealClock(), subject, kinds, read_kinds)
+            target = DoctorTarget(transport, chosen, clock or RealClock(), subject, kinds, read_kinds, version)
             return await examine(target, address, fault)
 
     return run(scenario())

@@ -8,6 +8,7 @@ from tests.client.api_server import ApiServer
 from tests.run.doctor.examining import examined, of
 
 from steersman import api
+from steersman.config.versions import V1_37
 from steersman.framework.watching import with_custom
 from steersman.kube.client.events import Event
 from steersman.run.doctor import Level
@@ -18,6 +19,21 @@ def test_a_server_as_old_or_a_minor_version_newer_goes_with_it(version: str) -> 
     server = ApiServer()
     server.discovery.version = version
     assert version in of(examined(server), "versions", Level.OK)[0].message
+
+
+@pytest.mark.parametrize("version", ["v1.37.1", "v1.38.0"])
+def test_a_server_as_old_as_the_emulated_version_or_a_minor_version_newer_goes_with_it(version: str) -> None:
+    server = ApiServer()
+    server.discovery.version = version
+    (finding, *_) = of(examined(server, version=V1_37), "versions", Level.OK)
+    assert finding.message == f"the API server is {version}, decisions are those of kube-scheduler 1.37"
+
+
+def test_a_server_older_than_the_emulated_version_is_a_warning() -> None:
+    server = ApiServer()
+    server.discovery.version = "v1.36.4"
+    (finding,) = of(examined(server, version=V1_37), "versions", Level.WARN)
+    assert finding.message == "the API server is v1.36.4, Steersman is made for 1.37"
 
 
 @pytest.mark.parametrize(

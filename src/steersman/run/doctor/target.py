@@ -11,7 +11,7 @@ import msgspec
 
 from steersman import api
 from steersman.base import Clock
-from steersman.config import SchedulerConfiguration
+from steersman.config import DEFAULT_VERSION, KubernetesVersion, SchedulerConfiguration
 from steersman.framework import WATCHED_KINDS
 from steersman.kube.client import Event, ListPage, Request, Response, Transport, decode_foreign, paths
 
@@ -33,6 +33,8 @@ class DoctorTarget(msgspec.Struct, frozen=True):
     kinds: tuple[type[api.Object], ...] = WATCHED_KINDS
     #: Kinds that plugins would read.
     read_kinds: tuple[type[api.Object], ...] = ()
+    #: The version whose kube-scheduler is emulated.
+    version: KubernetesVersion = DEFAULT_VERSION
 
     @property
     def scheduler_names(self) -> list[str]:

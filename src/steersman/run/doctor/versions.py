@@ -16,10 +16,6 @@ from steersman.run.doctor.finding import Finding, fail, ok, warn
 from steersman.run.doctor.target import DoctorTarget
 
 CHECK: Final = "versions"
-#: Minor version of the kube-scheduler that is emulated.
-MINOR: Final = 36
-#: A scheduler may be at most one minor version older than its API server, and not newer.
-FITTING: Final = (MINOR, MINOR + 1)
 #: Kinds that a scheduler writes, in addition to those it watches.
 _WRITTEN: Final[tuple[type[api.Object], ...]] = (Event, Lease)
 _SHOWN: Final = 80
@@ -30,14 +26,16 @@ async def check_versions(target: DoctorTarget) -> list[Finding]:
 
 
 async def _server(target: DoctorTarget) -> Finding:
+    """Check that the scheduler is of the API server's minor version or one older."""
     version = (await target.document("/version", _Version)).git_version[:_SHOWN]
+    ours, minor = target.version, target.version.minor
     found = re.match(r"v1\.([0-9]{1,4})", version)
     if found is None:
-        return warn(CHECK, f"the API server is of version {version}", f"made for Kubernetes 1.{MINOR}")
-    if int(found[1]) in FITTING:
-        return ok(CHECK, f"the API server is {version}, decisions are those of kube-scheduler 1.{MINOR}")
-    older = "fields that it does not know are never set" if int(found[1]) < MINOR else "what is new there is ignored"
-    return warn(CHECK, f"the API server is {version}, Steersman is made for 1.{MINOR}", f"expect that {older}")
+        return warn(CHECK, f"the API server is of version {version}", f"made for Kubernetes {ours}")
+    if int(found[1]) in (minor, minor + 1):
+        return ok(CHECK, f"the API server is {version}, decisions are those of kube-scheduler {ours}")
+    older = "fields that it does not know are never set" if int(found[1]) < minor else "what is new there is ignored"
+    return warn(CHECK, f"the API server is {version}, Steersman is made for {ours}", f"expect that {older}")
 
 
 async def _kinds(target: DoctorTarget) -> list[Finding]:
