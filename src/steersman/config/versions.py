@@ -64,6 +64,7 @@ class Rule(StrEnum):
     DEVICE_TAINT_RULES_V1 = "DeviceTaintRulesV1"
     GATED_PODS_KEEP_NOMINATIONS = "GatedPodsKeepNominations"
     PREEMPTION_IN_MEMORY_ACTIVATES = "PreemptionInMemoryActivates"
+    CONFIG_OF_ALL_REQUESTS = "ConfigOfAllRequests"
 
 
 class GateStage(StrEnum):
@@ -185,6 +186,11 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         Rule.PREEMPTION_IN_MEMORY_ACTIVATES,
         _RULE,
         "A preemptor whose last victim was not bound yet is activated at the end of the preemption.",
+    ),
+    _rule(
+        Rule.CONFIG_OF_ALL_REQUESTS,
+        _RULE,
+        "A configuration of devices is allocated once, and names no requests if it applies to all.",
     ),
     Difference(
         "PreFilterOfNodeChecks",

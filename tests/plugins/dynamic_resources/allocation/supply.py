@@ -62,12 +62,15 @@ def devices(
     return None if found is None else ["/".join(one.device.id[1:]) for each in found for one in each]
 
 
-def allocations(claims: Claims, slices: Slices, node: NodeBuilder = NODE) -> list[api.AllocationResult]:
+def allocations(
+    claims: Claims, slices: Slices, node: NodeBuilder = NODE, features: Features | None = None
+) -> list[api.AllocationResult]:
     """What would be written into the claims."""
-    prepared, found = search(claims, slices, node)
+    features = features or Features()
+    prepared, found = search(claims, slices, node, features=features)
     assert found is not None
     shares = iter(f"share-{n}" for n in range(99))
     return [
-        allocation_of(claim, each, node.obj().metadata.name, Features(), lambda: next(shares))
+        allocation_of(claim, each, node.obj().metadata.name, features, lambda: next(shares))
         for claim, each in zip(prepared, found, strict=True)
     ]

@@ -9,6 +9,7 @@ from tests.plugins.dynamic_resources.allocation import supply
 from tests.plugins.dynamic_resources.allocation.supply import allocations
 
 from steersman import api
+from steersman.scheduler.plugins.dynamic_resources.allocation import Features
 from steersman.testing import make_device_class, make_resource_claim, make_slice
 
 SLICES = [make_slice("n").on_node("n").device("a").device("b").device("c")]
@@ -51,6 +52,21 @@ def test_the_configuration_of_a_claim_is_given_for_what_was_chosen() -> None:
     (allocation,) = allocations([Given(configured(claim, *meant))], SLICES)  # type: ignore[list-item]
     assert [driver for _, _, driver in sources(allocation)] == ["all", "one", "sub"]
     assert {source for source, _, _ in sources(allocation)} == {"FromClaim"}
+
+
+def test_since_v1_37_a_configuration_for_all_requests_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    classes = (make_device_class("any").configures("x"), make_device_class("other").configures("y"))
+    monkeypatch.setattr(supply, "CLASSES", classes)
+    features = Features(config_of_all_requests=True)
+    asked = make_resource_claim("c").asks("r", "any").asks_for_first("s", much=("any", 9), little=("any", 1))
+    meant = (("both", ("r", "s/little")), ("parents", ("s", "r")), ("one", ("r",)), ("other", ("s/much",)))
+    (allocation,) = allocations([Given(configured(asked.obj(), *meant))], SLICES, features=features)  # type: ignore[list-item]
+    assert sources(allocation) == [
+        ("FromClass", (), "x"),
+        ("FromClaim", (), "both"),
+        ("FromClaim", (), "parents"),
+        ("FromClaim", ("r",), "one"),
+    ]
 
 
 def test_tolerations_are_written_down() -> None:

@@ -39,6 +39,8 @@ class Features(msgspec.Struct, frozen=True):
     list_attributes: bool = False
     #: The search for devices on a node has a time limit.
     filter_timeout: bool = True
+    #: A configuration is allocated once, and names no requests if it applies to all.
+    config_of_all_requests: bool = False
     #: An enabled gate whose changes are not implemented here, or "".
     unknown_gate: str = ""
 
@@ -57,6 +59,7 @@ class Features(msgspec.Struct, frozen=True):
             and gates.enabled("DRAResourceClaimDeviceStatus"),
             list_attributes=gates.enabled("DRAListTypeAttributes"),
             filter_timeout=gates.enabled("DRASchedulerFilterTimeout"),
+            config_of_all_requests=gates.has_rule(Rule.CONFIG_OF_ALL_REQUESTS),
             unknown_gate=_unknown_gate(gates),
         )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+import msgspec
+
 from steersman import api
 from steersman.api import canonical, parse
 from steersman.scheduler.plugins.dynamic_resources.allocation.limits import AllocationFault, Features
@@ -20,7 +22,10 @@ def allocation_of(
     results = tuple(_result(one, features, new_share_id) for one in found)
     selected = {one.request.base_name: one.request for one in found}
     chosen = [selected.get(alternatives[0].base_name, alternatives[0]) for alternatives in claim.requests]
-    config = (*_of_classes(chosen), *_of_claim(claim.claim, chosen))
+    is_new = features.config_of_all_requests
+    config = (*_of_classes(chosen), *_of_claim(claim.claim, chosen, once=is_new))
+    if is_new:
+        config = tuple(_without_names_of_all(each, chosen) for each in config)
     return api.AllocationResult(
         devices=api.DeviceAllocationResult(results=results, config=config),
         node_selector=_node_selector(claim, found, node_name),
@@ -60,18 +65,26 @@ def _of_classes(requests: Iterable[DeviceRequirement]) -> Iterator[api.DeviceAll
 
 
 def _of_claim(
-    claim: api.ResourceClaim, chosen: Iterable[DeviceRequirement]
+    claim: api.ResourceClaim, chosen: Sequence[DeviceRequirement], *, once: bool
 ) -> Iterator[api.DeviceAllocationConfiguration]:
-    """Yield the claim's configuration for all requests, and once per matching chosen request."""
-    chosen = list(chosen)
+    """Yield the claim's configuration for all requests, and for those of which one was chosen: once
+    or for each of them."""
     for config in claim.spec.devices.config:
         meant = api.DeviceAllocationConfiguration(source="FromClaim", requests=config.requests, opaque=config.opaque)
-        if not config.requests:
-            yield meant
-            continue
-        for request in chosen:
-            if request.base_name in config.requests or request.full_name in config.requests:
-                yield meant
+        count = sum(_names(config.requests, request) for request in chosen) if config.requests else 1
+        yield from [meant] * (min(count, 1) if once else count)
+
+
+def _without_names_of_all(
+    config: api.DeviceAllocationConfiguration, chosen: Iterable[DeviceRequirement]
+) -> api.DeviceAllocationConfiguration:
+    """Return the configuration without names of requests, which means all, if it names all."""
+    is_for_all = all(_names(config.requests, request) for request in chosen)
+    return msgspec.structs.replace(config, requests=()) if is_for_all else config
+
+
+def _names(requests: Sequence[str], request: DeviceRequirement) -> bool:
+    return request.base_name in requests or request.full_name in requests
 
 
 # -- node selector of the allocation -------------------------------------------------------------------------------------
