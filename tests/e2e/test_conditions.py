@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 from tests.e2e.cleaning import empty
+from tests.e2e.comparing import EACH_VERSION
 
 from steersman.testing import make_node, make_pod
 from steersman.testing.control_plane import (
@@ -18,6 +19,8 @@ from steersman.testing.control_plane import (
     condition,
     manifest,
 )
+
+pytestmark = EACH_VERSION
 
 
 @dataclass(frozen=True)

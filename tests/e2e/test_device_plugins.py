@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.e2e.comparing import Both, run_both
+from tests.e2e.comparing import EACH_VERSION, Both, run_both
 
 from steersman import api
 from steersman.testing import (
@@ -22,6 +22,8 @@ from steersman.testing import (
     make_slice,
 )
 from steersman.testing.control_plane import ControlPlane, JsonObject, KubeClient, bound_to, manifest
+
+pytestmark = EACH_VERSION
 
 SHARED = "shared.example.com"
 PARTS = "parts.example.com"

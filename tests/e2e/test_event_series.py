@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 
 from tests.e2e.cleaning import empty
+from tests.e2e.comparing import EACH_VERSION
 from tests.e2e.pictures import scheduling_events
 
 from steersman.testing import make_node, make_pod
@@ -18,6 +19,8 @@ from steersman.testing.control_plane import (
     condition,
     manifest,
 )
+
+pytestmark = EACH_VERSION
 
 
 def test_the_same_failures_make_the_same_events(plane: ControlPlane) -> None:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.e2e.comparing import Both, run_both
+from tests.e2e.comparing import EACH_VERSION, Both, run_both
 from tests.e2e.objects import HOSTNAME, on
 
 from steersman.testing import PodBuilder, make_node, make_pod
 from steersman.testing.control_plane import ControlPlane, JsonObject, KubeClient, bound_to, manifest
+
+pytestmark = EACH_VERSION
 
 FEATURE = "RestartAllContainersOnContainerExits"
 RULE = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}

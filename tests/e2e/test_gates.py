@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.e2e.comparing import Both, run_both
+from tests.e2e.comparing import EACH_VERSION, Both, run_both
 
 from steersman.testing import make_node, make_pod
 from steersman.testing.control_plane import ControlPlane, KubeClient, condition, manifest
+
+pytestmark = EACH_VERSION
 
 
 def prepare(admin: KubeClient) -> None:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.e2e.comparing import Both, assert_same, run_both
+from tests.e2e.comparing import EACH_VERSION, Both, assert_same, run_both
 from tests.e2e.objects import HOSTNAME, on
 
 from steersman.testing import is_in, make_node, make_pod
 from steersman.testing.control_plane import ControlPlane, KubeClient, manifest
+
+pytestmark = EACH_VERSION
 
 NODES = [
     make_node("plain").capacity(cpu="4", memory="8Gi", **{"example.com/gpu": 2}),

@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.e2e.comparing import Both, run_both
+from tests.e2e.comparing import EACH_VERSION, Both, run_both
 from tests.e2e.objects import create_priority_classes, prioritised, priority_class
 
 from steersman.testing import make_node, make_pod
 from steersman.testing.control_plane import ControlPlane, KubeClient, bound_to, manifest
+
+pytestmark = EACH_VERSION
 
 NODE = "n1"
 

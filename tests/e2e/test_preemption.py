@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import pytest
-from tests.e2e.comparing import Both, run_both
+from tests.e2e.comparing import EACH_VERSION, Both, run_both
 from tests.e2e.objects import HOSTNAME, create_priority_classes, on, prioritised
 from tests.e2e.pictures import Picture
 
 from steersman.testing import PodBuilder, make_disruption_budget, make_node, make_pod
 from steersman.testing.control_plane import ControlPlane, JsonObject, KubeClient, manifest
+
+pytestmark = EACH_VERSION
 
 PACKED, GUARDED, EVEN = "packed", "guarded", "even"
 

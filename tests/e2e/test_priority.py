@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from tests.e2e.comparing import run_both
+from tests.e2e.comparing import EACH_VERSION, run_both
 from tests.e2e.objects import create_priority_classes, prioritised
 
 from steersman.testing import make_node, make_pod
 from steersman.testing.control_plane import ControlPlane, KubeClient, manifest
+
+pytestmark = EACH_VERSION
 
 
 def prepare(admin: KubeClient) -> None:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.e2e.comparing import Both, assert_same, run_both
+from tests.e2e.comparing import EACH_VERSION, Both, assert_same, run_both
 from tests.e2e.objects import HOSTNAME, ZONE, headless, on
 
 from steersman.testing import make_namespace, make_node, make_pod, make_service
 from steersman.testing.control_plane import ControlPlane, KubeClient, manifest
+
+pytestmark = EACH_VERSION
 
 ZONES = {"a1": "a", "a2": "a", "b1": "b", "c1": "c"}
 ASSIGNED = [

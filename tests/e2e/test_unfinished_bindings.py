@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from tests.e2e.comparing import run_both
+from tests.e2e.comparing import EACH_VERSION, run_both
 from tests.e2e.objects import HOSTNAME
 from tests.e2e.pictures import scheduling_events
 from tests.e2e.volume_controllers import SELECTED_NODE
 
 from steersman.testing import make_claim, make_node, make_pod, make_storage_class
 from steersman.testing.control_plane import ControlPlane, JsonObject, KubeClient, manifest
+
+pytestmark = EACH_VERSION
 
 PATIENCE = {
     "name": "VolumeBinding",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.e2e.comparing import Both, assert_same, run_both
+from tests.e2e.comparing import EACH_VERSION, Both, assert_same, run_both
 from tests.e2e.objects import HOSTNAME, ZONE, on
 from tests.e2e.volume_controllers import BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE, VolumeControllers
 
@@ -23,6 +23,8 @@ from steersman.testing import (
     make_volume,
 )
 from steersman.testing.control_plane import ControlPlane, JsonObject, KubeClient, manifest
+
+pytestmark = EACH_VERSION
 
 SCRATCH_CLAIM = 'waiting for ephemeral volume controller to create the persistentvolumeclaim "scratch-scratch"'
 DRIVER, SMALL_DRIVER = "disk.example.com", "small.example.com"

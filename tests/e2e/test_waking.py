@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import pytest
-from tests.e2e.comparing import Both, run_both
+from tests.e2e.comparing import EACH_VERSION, Both, run_both
 from tests.e2e.objects import HOSTNAME, ZONE, on
 from tests.e2e.pictures import picture
 
 from steersman.testing import make_claim, make_node, make_pod, make_volume
 from steersman.testing.control_plane import ControlPlane, KubeClient, manifest
+
+pytestmark = EACH_VERSION
 
 NODES = [
     make_node("cordoned").capacity(cpu="4", memory="8Gi").unschedulable(),
