@@ -9,6 +9,7 @@ import pytest
 
 from steersman.testing.control_plane import KUBERNETES_VERSION, Binaries, BinariesMissingError
 from steersman.testing.control_plane.__main__ import main
+from steersman.testing.control_plane.binaries import DEFAULT
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler")
 
@@ -18,6 +19,10 @@ def install(folder: Path, programs: tuple[str, ...] = PROGRAMS) -> Path:
     for name in programs:
         (folder / name).touch(mode=0o755)
     return folder
+
+
+def in_folder(folder: Path, version: str = DEFAULT) -> Binaries:
+    return Binaries(folder / "etcd", folder / "kube-apiserver", folder / "kube-scheduler", version)
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +36,7 @@ def test_assets_that_are_named_are_taken(monkeypatch: pytest.MonkeyPatch, tmp_pa
     folder = install(tmp_path / "assets")
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(folder))
 
-    assert Binaries.find() == Binaries(*(folder / name for name in PROGRAMS))
+    assert Binaries.find() == in_folder(folder)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +66,7 @@ def test_binaries_of_another_version_are_in_the_folder_of_its_release(
         install(folder)
         monkeypatch.setenv(variable, str(value))
 
-        assert Binaries.find("1.37") == Binaries(*(folder / name for name in PROGRAMS), "1.37")
+        assert Binaries.find("1.37") == in_folder(folder, "1.37")
 
 
 def test_a_missing_program_is_named_and_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -46,7 +46,8 @@ class Binaries(msgspec.Struct, frozen=True):
 
     @classmethod
     def in_folder(cls, folder: Path, version: str = DEFAULT) -> Self:
-        return cls(*(_program(folder, name) for name in _CORE), version)
+        etcd, api_server, scheduler = (_program(folder, name) for name in _CORE)
+        return cls(etcd, api_server, scheduler, version)
 
     @property
     def folder(self) -> Path:
