@@ -79,7 +79,7 @@ def test_a_claim_whose_device_failed_is_deallocated_in_the_next_attempt() -> Non
     assert one.reasons(TRAIN) == {"a": "resourceclaim not available on the node"}
 
     class Statuses:
-        groups = {one.plugin.filter(one.state, TRAIN, NODES[0]).of("DynamicResources"): ["a"]}  # type: ignore[union-attr]
+        groups = {one.plugin.filter(one.state, TRAIN, NODES[0]).with_plugin("DynamicResources"): ["a"]}  # type: ignore[union-attr]
 
     assert one.plugin.post_filter(one.state, TRAIN, Statuses())[1].message == REASON_DEALLOCATED
 
