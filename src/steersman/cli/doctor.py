@@ -17,7 +17,7 @@ from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
     from steersman.kube.client import ChosenCluster, Transport
-    from steersman.run.app import Effective, RunOptions
+    from steersman.run.app import EffectiveSettings, RunOptions
     from steersman.run.doctor import Examination, Finding
     from steersman.scheduler.assembly import SchedulerKinds
 
@@ -90,7 +90,7 @@ def _flag_findings(command_line: RunOptions | None, refused: list[str]) -> Itera
         yield ok("flags", "the command line can be used")
 
 
-def _scheduler(options: RunOptions) -> tuple[Effective, SchedulerKinds, str]:
+def _scheduler(options: RunOptions) -> tuple[EffectiveSettings, SchedulerKinds, str]:
     """Return the settings, the kinds that the scheduler uses, and the error that replaced them by
     the defaults."""
     from steersman.base import SteersmanError
