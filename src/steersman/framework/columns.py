@@ -16,7 +16,7 @@ plugin's `StatusTable` maps to statuses, so that diagnosis and explanation need 
 evaluation. The scalar methods of the plugin are the reference; property tests compare the two.
 
 Results that depend on the clock must not be cached. Only cluster kernels may read the clock: with
-`follows_terms` false, and with `refusal_varies` true if the refusal depends on it. A node-local
+`follows_terms` and `follows_state` false, and with `refusal_varies` true if the refusal depends on it. A node-local
 kernel or a promise (`depends`) must not; `epoch` does not help, because it is compared only after a
 node has changed.
 
@@ -239,6 +239,8 @@ class ClusterFilterKernel(ABC):
         if no other plugin rejects them, the scalar filter is called."""
         return ()
 
+    #: Whether the result changes only with nodes, pods and `Objects`, never with time.
+    follows_state: ClassVar[bool] = False
     #: Whether the result changes only with pods that have affinity terms, or with nodes
     #: (`NodesView.terms_epoch`).
     follows_terms = False

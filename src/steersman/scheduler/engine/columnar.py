@@ -11,6 +11,8 @@ the same kernels again, in configured order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +57,7 @@ from steersman.scheduler.engine.report import (
 )
 from steersman.scheduler.engine.row_totals import Totals
 from steersman.scheduler.engine.sampling import Sampling
-from steersman.scheduler.engine.signatures import Signatures
+from steersman.scheduler.engine.signatures import SignatureEntry, Signatures
 from steersman.scheduler.engine.totals_digest import DigestedTotals
 from steersman.scheduler.runtime.profile import Profile
 from steersman.scheduler.state.node_table import NodeTable
@@ -63,6 +65,9 @@ from steersman.scheduler.state.nominations import Nominations, nominated_ahead_o
 from steersman.scheduler.state.row_info import LiveNodes
 
 Rows = Sequence[int] | NDArray[np.intp]
+
+Version: TypeAlias = tuple[object, ...]
+"""All that the rejections of a pod depend on if kernels alone decide."""
 
 
 ROW_NAMES = CacheSpec(
@@ -76,6 +81,18 @@ ROW_NAMES = CacheSpec(
 )
 
 
+REJECTIONS = CacheSpec(
+    name="rejections of the last pod",
+    attributes=("ColumnarEngine.latest",),
+    contents="the evaluation of a pod that fits nowhere, for the next replica",
+    key="one for each profile",
+    invalidation="a different signature or priority; any change of nodes, nominations or objects",
+    limit="one evaluation",
+    reference="`ColumnarEvaluation` of the replica",
+    checked_by="tests/equivalence/test_rejected_replicas_agree.py",
+)
+
+
 @copied_attributes(latest=no_value, clock=no_value)
 class ColumnarEngine:
     """Evaluates pods against the table; one per profile."""
@@ -85,6 +102,7 @@ class ColumnarEngine:
         self.table = table
         self.signatures = Signatures(plan, table, objects)
         self.sampling = sampling
+        self._objects = objects
         #: Measures evaluations, if set.
         self.clock: PhaseClock | None = None
         #: The latest evaluation; the state may have changed since.
@@ -94,8 +112,26 @@ class ColumnarEngine:
     def evaluate(
         self, pod: PodInfo, nominations: Nominations, trial: PlacementTrial | None = None
     ) -> ColumnarEvaluation:
-        self.latest = ColumnarEvaluation(self, pod, nominations, trial)
+        """Evaluate the pod. If the pod before was rejected by all nodes and nothing has changed
+        since, the result is reused for its replica."""
+        clock, signatures, latest = self.clock, self.signatures, self.latest
+        entry = signatures.get(pod) if clock is None else clock.find_signature(signatures, pod)
+        version = None if trial is not None else self._version(entry, pod, nominations)
+        if version is not None and latest is not None and latest.version == version and not latest.feasible_count:
+            self.latest = latest.for_replica(pod)
+        else:
+            self.latest = ColumnarEvaluation(self, entry, pod, nominations, trial)
+            self.latest.version = version
         return self.latest
+
+    def _version(self, entry: SignatureEntry, pod: PodInfo, nominations: Nominations) -> Version | None:
+        """Return the version of the pod's rejections, or None if they may change otherwise or
+        the pod's own nomination matters."""
+        if not entry.follows_state or not self.sampling.is_off or pod.nominated_node or nominations.includes(pod):
+            return None
+        if self.clock is not None and self.clock.is_sampled:
+            return None
+        return entry, pod.priority, self.table.log.end, nominations.version, self._objects.changes
 
     def names(self) -> tuple[str, ...]:
         """Return the nodes' names by row."""
@@ -107,6 +143,8 @@ class ColumnarEvaluation(Evaluation):
     it only has the best rows and the number of feasible ones; everything else is computed on first
     use."""
 
+    #: See `ColumnarEngine.evaluate`; None if the evaluation cannot be reused.
+    version: Version | None = None
     #: Feasible rows with the greatest total, for a complete signature or a pinned pod; None if not
     #: computed.
     _best_rows: Rows | None = None
@@ -121,6 +159,7 @@ class ColumnarEvaluation(Evaluation):
     _refusal: Status | None = None
     #: None if no pod is nominated to any node.
     _nominated_pods: NominatedPodsFilter | None = None
+    _statuses: NodeStatuses | None = None
     _scores: ScoreTable | None = None
     #: Totals including the scores of plugins that are called in every cycle.
     _live_totals: Totals | None = None
@@ -128,13 +167,17 @@ class ColumnarEvaluation(Evaluation):
     _has_built_local = False
 
     def __init__(
-        self, engine: ColumnarEngine, pod: PodInfo, nominations: Nominations, trial: PlacementTrial | None = None
+        self,
+        engine: ColumnarEngine,
+        entry: SignatureEntry,
+        pod: PodInfo,
+        nominations: Nominations,
+        trial: PlacementTrial | None = None,
     ) -> None:
         self._engine = engine
         self._table = engine.table
         self.pod = pod
-        clock, signatures = engine.clock, engine.signatures
-        self._entry = entry = signatures.get(pod) if clock is None else clock.find_signature(signatures, pod)
+        self._entry = entry
         self._nominations = nominations
         self._trial = trial
         #: Rows outside of the placement of the pod's group.
@@ -150,8 +193,14 @@ class ColumnarEvaluation(Evaluation):
             is_plain = by_kernels and entry.is_plain
             self._passing = entry.signature.feasible(self._excluded) if is_plain else self._filter()
             self.feasible_count = self._passing.count
-        if clock is not None and clock.is_sampled:
+        if engine.clock is not None and engine.clock.is_sampled:
             self.pre_filter  # noqa: B018 what is not needed for this pod is timed as well
+
+    def for_replica(self, pod: PodInfo) -> ColumnarEvaluation:
+        """Return this evaluation for another pod of the same version, with all rejections."""
+        made = copy(self)
+        made.pod, made.state, made._scalar_state = pod, self.state.clone(), None
+        return made
 
     def _pinned_rows(self) -> Rows:
         """Return the row of the node that the pod is pinned to, if it is feasible."""
@@ -347,6 +396,11 @@ class ColumnarEvaluation(Evaluation):
         return [names[row] for row in self._feasible.rows.tolist()]
 
     def statuses(self) -> NodeStatuses:
+        if self._statuses is None:
+            self._statuses = self._find_statuses()
+        return self._statuses
+
+    def _find_statuses(self) -> NodeStatuses:
         outcome = self.pre_filter
         if outcome.status is not None:
             return NodeStatuses(absent=outcome.status)
@@ -454,7 +508,7 @@ class ColumnarEvaluation(Evaluation):
         if lost.any():
             self._passing = self._entry.signature.without(lost, self._feasible)
             self.feasible_count = self._passing.count
-            self._best_rows = None
+            self._best_rows = self.version = None
 
     def ranked_totals(self, node: str) -> RankedTotals | None:
         row = self._table.row_of(node)

@@ -60,6 +60,7 @@ class SignatureEntry:
     __slots__ = (
         "__weakref__",
         "filters",
+        "follows_state",
         "is_complete",
         "is_pinned",
         "is_plain",
@@ -127,6 +128,10 @@ class SignatureEntry:
         #: Whether kernels alone decide: PreFilter neither rejects nor restricts, and no plugin is
         #: called.
         self.is_plain = by_kernels and not pinning
+        #: Whether rejections can change only with the state of the cluster.
+        self.follows_state = self.is_plain and all(
+            part.follows_state for _, part in filters if isinstance(part, ClusterFilterKernel)
+        )
         #: The same, except that PreFilter restricts the pod to the node that it is pinned to.
         self.is_pinned = by_kernels and bool(pinning)
         #: Whether the signature alone determines the decision: kernels filter and score.

@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from steersman.base import CacheSpec, Memo
+from steersman.base.graph_copy import copied_attributes, no_value
 from steersman.framework import BoolColumn, Code, IntColumn, NeedsResources, NodeInfo, PodLimits, Status
 from steersman.scheduler.cycle.what_if import ProfileWhatIf
 from steersman.scheduler.engine.evaluation import NodeStatuses
@@ -46,6 +47,19 @@ NODE_ORDER = CacheSpec(
 )
 
 
+FRUITLESS_SEARCH = CacheSpec(
+    name="fruitless preemption",
+    attributes=("ColumnDryRun._fruitless",),
+    contents="the last dry runs without a candidate, for the next replica",
+    key="one for each profile",
+    invalidation="rejections of the pod other than those that the cycle reused (`ColumnarEngine.latest`)",
+    limit="one result",
+    reference="`ColumnDryRun._search`",
+    checked_by="tests/equivalence/test_rejected_replicas_agree.py",
+)
+
+
+@copied_attributes(_fruitless=no_value)
 class ColumnDryRun:
     """The vectorised dry runs of one plugin instance; keeps the table of victims between
     preemptions."""
@@ -57,13 +71,29 @@ class ColumnDryRun:
         self._order: Memo[RowIndex] = Memo()
         self._protected_rows: dict[int, bool] = {}
         self._protectors: object = None
+        self._fruitless: tuple[object, DryRuns] | None = None
 
     def prepare(self, table: NodeTable) -> None:
         """Update the table of victims."""
         self._synced(table)
 
     def search(self, question: DryRunQuestion) -> DryRuns | None:
-        """Return the candidates among all nodes, or None if the scalar search must find them."""
+        """Return the candidates among all nodes, or None if the scalar search must find them.
+
+        A search without candidates is not repeated for a replica with the same rejections, but
+        draws the same random numbers.
+        """
+        version = (question.statuses, question.detailed)
+        if self._fruitless is not None and self._fruitless[0] == version:
+            runs = self._fruitless[1]
+            if runs.examined:
+                question.search.bounds(runs.examined)
+            return runs
+        found = self._search(question)
+        self._fruitless = None if found is None or found.candidate_count else (version, found)
+        return found
+
+    def _search(self, question: DryRunQuestion) -> DryRuns | None:
         statuses, what_if = question.statuses, question.what_if
         if not isinstance(statuses, RowStatuses) or not isinstance(what_if, ProfileWhatIf):
             return None

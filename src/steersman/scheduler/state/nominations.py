@@ -96,6 +96,8 @@ class Nominations:
         self._table = table
         #: Nominated pods by node. No empty values. Only modified by `put`.
         self.by_node: dict[str, Sequence[PodInfo]] = {}
+        #: Number of changes so far.
+        self.version = 0
         self._slots: dict[str, int] = {}
         self._slot_of_pod: dict[str, int] = {}
         self._free: list[int] = []
@@ -113,6 +115,7 @@ class Nominations:
             self.by_node[node] = pods
         elif self.by_node.pop(node, None) is None:
             return
+        self.version += 1
         slot = self._slots[node] if node in self._slots else self._take_slot(node)
         self._write(slot, pods)
         if not pods:
@@ -124,6 +127,10 @@ class Nominations:
     def pods_on(self, node: str) -> Sequence[PodInfo]:
         """Return the pods nominated to the node."""
         return self.by_node.get(node, ())
+
+    def includes(self, pod: PodInfo) -> bool:
+        """Return whether the pod is nominated to a node."""
+        return pod.uid in self._slot_of_pod
 
     def ahead_of(self, pod: PodInfo) -> NominatedAhead:
         """Return the result of `nominated_ahead_of` for every node of the table. Valid until

@@ -171,6 +171,8 @@ def _count(counts: PairCounts, node: NodeInfo, topology_key: str, by: int) -> No
 class RequiredTermsKernel(ClusterFilterKernel):
     """Affinity and anti-affinity of one pod, and the anti-affinity of existing pods against it."""
 
+    follows_state = True
+
     def __init__(self, pod: PodInfo, view: NodesView, statuses: StatusTable) -> None:
         self._pod = pod
         self._view = view

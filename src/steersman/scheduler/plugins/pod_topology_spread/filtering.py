@@ -229,6 +229,8 @@ class HardConstraint:
 class HardConstraintsKernel(GroupingFilterKernel):
     """All hard constraints of one pod, in their order."""
 
+    follows_state = True
+
     def __init__(
         self,
         constraints: Sequence[SpreadConstraint],
