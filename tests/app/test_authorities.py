@@ -104,7 +104,7 @@ def test_a_failure_that_goes_on_is_said_once(caplog: pytest.LogCaptureFixture) -
 
     with caplog.at_level(logging.WARNING, "steersman.run.app"):
         run(scenario())
-    assert len([message for message in caplog.messages if "cannot be looked up" in message]) == 1
+    assert len([message for message in caplog.messages if "cannot read trusted" in message]) == 1
 
 
 def test_a_file_goes_before_the_cluster(tmp_path: Path) -> None:

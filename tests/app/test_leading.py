@@ -84,7 +84,7 @@ def test_a_kind_that_cannot_be_listed_anew_keeps_nobody_from_leading(
             await until(lambda: stored(server, "web").spec.node_name)
 
     run(scenario())
-    assert "not everything could be listed anew" in caplog.text
+    assert "not all resources were relisted" in caplog.text
 
 
 def test_a_binding_in_flight_is_undone_with_the_lease() -> None:

@@ -167,7 +167,7 @@ def test_with_too_many_attempts_the_one_that_used_most_fails_and_is_tried_again_
     assert len(cluster.scheduler.postponed) == postponed_attempts.MAX_ATTEMPTS
     assert cluster.scheduler.queue.statistics().error_backoff == 1
     [message] = _message(cluster.store.get(api.Pod, "default/p00"))
-    assert message.startswith("scheduling attempt was given up after 0.")
+    assert message.startswith("scheduling attempt was abandoned after 0.")
 
 
 def test_an_attempt_does_not_go_on_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,7 @@ def test_an_attempt_does_not_go_on_for_ever(monkeypatch: pytest.MonkeyPatch) -> 
     cluster.add("slow", impossible("c"))
     cluster.settle()
     assert _message(cluster.store.get(api.Pod, "default/slow")) == [
-        "scheduling attempt was given up: the work it waited for took more than 0.5 s"
+        "scheduling attempt was abandoned: the work it waited for took more than 0.5 s"
     ]
     assert cluster.scheduler.queue.statistics().error_backoff == 1
 
@@ -192,7 +192,7 @@ def test_work_that_breaks_fails_the_attempt_and_nothing_else() -> None:
     attempt.latest = broken
     cluster.scheduler.postponed.run_slice()
     assert _message(cluster.store.get(api.Pod, "default/slow")) == [
-        "scheduling attempt was given up: the work it waited for failed: ZeroDivisionError: no reason"
+        "scheduling attempt was abandoned: the work it waited for failed: ZeroDivisionError: no reason"
     ]
 
 

@@ -38,7 +38,7 @@ def test_the_start_is_told_with_version_server_and_configuration(running: Runnin
 
 @pytest.mark.parametrize(
     ("verbosity", "text"),
-    [(3, "Attempting to schedule pod"), (4, "Looked at nodes for pod"), (5, "Scored nodes for pod")],
+    [(3, "Attempting to schedule pod"), (4, "Evaluated nodes for pod"), (5, "Scored nodes for pod")],
 )
 def test_every_verbosity_adds_what_an_attempt_looked_at(running: Running, verbosity: int, text: str) -> None:
     """`tests/app/test_logging.py` holds which text comes with which verbosity."""

@@ -88,7 +88,7 @@ def test_data_items_are_written_where_they_are_wanted(tmp_path: Path) -> None:
 
 def test_decisions_are_compared_with_uncached_ones(tmp_path: Path) -> None:
     result = steersman("bench", file_of(tmp_path), "--test", "Case/quick", "--check-uncached")
-    assert "Note: 4 evaluations are the same when nothing is kept (Case/quick)" in result.stdout
+    assert "Note: 4 evaluations are the same without caches (Case/quick)" in result.stdout
 
 
 def test_workloads_are_told_as_they_end_when_that_is_wanted(tmp_path: Path) -> None:

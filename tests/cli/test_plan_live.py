@@ -42,7 +42,7 @@ def test_a_live_cluster_is_only_read(tmp_path: Path) -> None:
         lost = steersman("plan", "lose", "n0", "--kubeconfig", file, "-o", "json")
         compacted = steersman("plan", "compact", "--kubeconfig", file, "--context", "here", "-o", "json")
     assert json.loads(capacity.stdout)["fits"] == 4
-    assert json.loads(lost.stdout)["lost"] == {"default/alone": "nobody recreates it: it has no controller"}
+    assert json.loads(lost.stdout)["lost"] == {"default/alone": "not recreated: it has no controller"}
     assert json.loads(compacted.stdout)["kind"] == "Compaction"
     assert {request.split()[0] for request in server.requests} == {"GET"}
     assert server.store.resource_version == version

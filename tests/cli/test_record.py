@@ -204,7 +204,7 @@ def test_records_that_cannot_be_used_are_refused_in_one_line(record: Path, tmp_p
     assert refused("replay", tmp_path) == (
         f"Error: {tmp_path}: holds no record; steersman simulate --record DIR writes one"
     )
-    assert "knows nothing of it" in refused("history", record, "nobody")
+    assert "it is not in the record" in refused("history", record, "nobody")
     assert "holds a record already" in refused("simulate", "--example", "quickstart", "--record", record)
     file = tmp_path / "file"
     file.write_text("")

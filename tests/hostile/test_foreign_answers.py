@@ -84,7 +84,9 @@ def test_nonsense_in_place_of_the_authentication_config_map_is_said_and_survived
         server.answer("GET", AUTHENTICATION, Canned(200, body))
         with SteersmanProcess(with_nodes(server), tmp_path) as steersman:
             assert schedules_pods(server, "web")
-            wait_until(lambda: "cannot be looked up in the cluster" in steersman.log_text(), what="a complaint")
+            wait_until(
+                lambda: "cannot read trusted client certificate authorities" in steersman.log_text(), what="a complaint"
+            )
             assert steersman.is_alive()
 
 

@@ -85,7 +85,7 @@ def test_a_bound_pod_keeps_its_room_when_it_cannot_be_read_any_more(tmp_path: Pa
                 server.relist(PODS)
             wait_until(lambda: steersman.metric(SET_ASIDE.format("Pod")) == 1, what="a pod that is set aside")
             _, text = steersman.get("/debug/cache")
-            assert "Objects set aside(number: 1):\nPod default/running" in text
+            assert "Invalid objects(number: 1):\nPod default/running" in text
             assert "an earlier version" in text
             assert "cpu: 7000" in text
             assert "The cache agrees with the listers." in text

@@ -139,13 +139,13 @@ def test_a_file_that_holds_no_policy_is_named(tmp_path: Path, text: str) -> None
 @pytest.mark.parametrize(
     ("name", "text", "complaint"),
     [
-        ("run-second", "3", r"is no annotation of pods .*did you mean steersman\.dev/run-seconds\?"),
-        ("color", "red", r"is no annotation of pods .*there are steersman\.dev/start-seconds"),
+        ("run-second", "3", r"is not a known annotation of pods .*did you mean steersman\.dev/run-seconds\?"),
+        ("color", "red", r"is not a known annotation of pods .*there are steersman\.dev/start-seconds"),
         ("exit-codes", "one", "is no list of exit codes"),
         ("exit-codes", "256", "is no list of exit codes"),
         ("start-seconds", "never", "is not a number of seconds"),
         ("run-seconds.nobody", "3", "is no container of the pod .*the pod has con0"),
-        ("stop-seconds.con0", "3", "is no annotation of pods"),
+        ("stop-seconds.con0", "3", "is not a known annotation of pods"),
     ],
 )
 def test_what_is_wrong_with_an_annotation_is_said(name: str, text: str, complaint: str) -> None:

@@ -129,7 +129,7 @@ def test_pods_of_a_lost_zone_move_and_bare_ones_are_lost() -> None:
     answer = plan.lose(simulation, [f"{ZONE}=a"])
     assert answer.nodes == ("a1",)
     assert set(answer.moved.values()) == {"b1"}
-    assert answer.lost == {"default/bare": "nobody recreates it: it has no controller"}
+    assert answer.lost == {"default/bare": "not recreated: it has no controller"}
     assert not answer.fits
 
 
@@ -249,7 +249,7 @@ def test_an_owner_that_the_input_leaves_out_recreates_nothing() -> None:
     metadata = api.ObjectMeta(name="p", namespace="default", owner_references=(owner,))
     pod = api.Pod(metadata=metadata, spec=api.PodSpec(node_name="a1"))
     answer = plan.drain(Simulation.load(a_node("a1"), a_node("b1"), pod), ["a1"])
-    assert answer.lost == {"default/p": "its Thing t is not in the input, so nobody recreates it"}
+    assert answer.lost == {"default/p": "its Thing t is not in the input and cannot recreate it"}
 
 
 @pytest.mark.parametrize(

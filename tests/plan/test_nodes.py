@@ -86,7 +86,7 @@ def test_a_daemon_pod_without_room_on_an_empty_node_is_named() -> None:
     answer = plan.nodes(Simulation.load(daemon_set(), *pods(1, cpu="100m")), pools_of(pool("tiny", 1, cpu="200m")))
     assert answer.add == {"tiny": 1}
     assert list(answer.unplaceable.values()) == [
-        "an empty node of pool tiny has no room for it beside other daemon pods"
+        "an empty node of pool tiny has no room for it with its other daemon pods"
     ]
 
 
@@ -104,7 +104,9 @@ def test_pods_that_fit_no_pool_are_named_and_the_others_are_planned_for() -> Non
         Simulation.load(*pods(1, "huge", cpu="64"), *pods(1, cpu="2")), pools_of(pool("general", 1), pool("other", 2))
     )
     assert answer.add == {"general": 1}
-    assert answer.unplaceable == {"default/huge-0": "no node of any pool would do, even alone: 2 Insufficient cpu"}
+    assert answer.unplaceable == {
+        "default/huge-0": "no pool has a node for it, even without other pods: 2 Insufficient cpu"
+    }
     assert not answer.is_met
     assert answer.sentence().endswith("(gap 0.0%); 1 pod stays pending")
 

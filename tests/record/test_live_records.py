@@ -302,7 +302,7 @@ def test_a_disk_that_fails_is_told_once_and_the_record_goes_on_with_a_gap(
             await until(lambda: scheduled(server, "meanwhile"))
             is_full = False
             server.store.create(make_pod("after").obj())
-            await until(lambda: scheduled(server, "after") and "recording goes on" in caplog.text)
+            await until(lambda: scheduled(server, "after") and "recording continues" in caplog.text)
             server.store.create(make_pod("last").obj())
             await until(lambda: scheduled(server, "last"))
             assert await program.stopped() == 0

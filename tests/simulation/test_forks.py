@@ -334,6 +334,6 @@ def test_the_seed_cannot_be_changed_once_chance_had_a_say() -> None:
     drawn = a_pod("drawn").node("a").obj()
     policy = {"apiVersion": "steersman.dev/v1", "kind": "KubeletPolicy", "pods": {"runSeconds": "uniform(1, 99)"}}
     for simulation in (ran, Simulation.load([*nodes("a"), drawn], kubelets=policy)):
-        with pytest.raises(SimulationError, match="the seed cannot be another one any more"):
+        with pytest.raises(SimulationError, match="the seed cannot change any more"):
             simulation.fork().reseed(1)
     assert Simulation.load([*nodes("a"), drawn]).fork().reseed(1).run().stopped == ""

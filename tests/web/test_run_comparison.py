@@ -72,7 +72,7 @@ def test_a_draw_between_equal_nodes_is_no_plugin() -> None:
     other = "b" if node == "a" else "a"
     (decision,) = posted(shown, "compare/run", {"pods": {"default/p": other}})["decisions"]
     assert decision.get("plugin", "") == ""
-    assert "drawn by lot" in decision["why"]
+    assert "random choice" in decision["why"]
 
 
 def test_a_node_of_another_cluster_is_said_to_be_unknown() -> None:

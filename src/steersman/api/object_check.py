@@ -189,7 +189,7 @@ class ObjectCheck:
 
     def _field_errors(self, document: Document) -> list[InputError]:
         schema = schema_of(document["apiVersion"], document["kind"])
-        assert schema is not None, "the caller has looked it up"
+        assert schema is not None, "the caller has read it"
         try:
             known = decoded(document, schema, "Ignore").document
         except DecodingError as error:

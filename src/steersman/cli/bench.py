@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 @report_option
 @click.option("--list", "only_list", is_flag=True, help="Print the workloads that would be run, and run none.")
 @click.option(
-    "--require", type=float, metavar="RATIO", help="Exit with 1 if a workload is below so many times its threshold."
+    "--require", type=float, metavar="RATIO", help="Exit with 1 if a workload is below this factor of its threshold."
 )
 @click.option(
     "--check-uncached",
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     flag_value=1,
     default=None,
     metavar="[N]",
-    help="Compute every decision (or one in N) anew without anything kept, and fail on a difference. Slow.",
+    help="Compute every decision (or one in N) again without caches, and fail on a difference. Slow.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Also print every workload as soon as it has ended, on stderr.")
 def bench(

@@ -20,7 +20,7 @@ class ExitCode(IntEnum):
         member.meaning = meaning
         return member
 
-    YES = 0, "the command did what it was asked, and the answer is yes"
+    YES = 0, "the command succeeded, and the answer is yes"
     NO = 1, "the answer is no: a pod is pending or failed, something differs, a check failed, or `run` lost its lease"
     BAD_INPUT = 2, "the command line, a file or the cluster cannot be used; standard error has a line that says why"
     FAULT = 3, "Steersman itself failed; `steersman --debug …` prints the traceback"

@@ -147,7 +147,7 @@ def validation_options(command: CommandT) -> CommandT:
         click.option(
             "--validate",
             type=click.Choice(["strict", "warn", "ignore"]),
-            help="Unknown fields are errors (strict), notes (warn, the default) or not looked for (ignore). "
+            help="Unknown fields are errors (strict), notes (warn, the default) or ignored (ignore). "
             "Values that an API server would refuse are errors, except with ignore.",
         ),
         click.option("--strict", is_flag=True, help="The same as --validate=strict."),

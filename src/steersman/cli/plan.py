@@ -43,7 +43,7 @@ def plan() -> None:
     multiple=True,
     required=True,
     metavar="FILE[:WEIGHT]",
-    help="A file with a Pod, or with a Deployment or the like, whose template is taken. Several make a mix.",
+    help="A file with a Pod, or with a workload whose template is used. Several make a mix.",
 )
 @click.option(
     "--preemption", is_flag=True, help="Also: how many fit if pods of lower priority may be preempted. Slower."
@@ -189,7 +189,7 @@ def compact(budget: int, pods: tuple[str, ...], tries: int, **given: Any) -> Non
     help="Of the pods of a workload, which all get the same requests; 100: what the greatest one needs.",
 )
 @click.option("--headroom", type=float, default=0.0, show_default=True, metavar="PERCENT", help="Ask for so much more.")
-@click.option("--reschedule", is_flag=True, help="Place every pod anew, those that are on nodes too.")
+@click.option("--reschedule", is_flag=True, help="Place every pod again, also pods that are on nodes.")
 @plan_options
 def requests(
     usage_file: str,

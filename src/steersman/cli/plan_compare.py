@@ -35,8 +35,8 @@ DEFAULT: Final = "default"
 @click.option(
     "--plugin-of", multiple=True, metavar="NAME:FILE", help="A Python file with plugins of one configuration."
 )
-@click.option("--seeds", type=click.IntRange(1), default=20, show_default=True, help="So many, from --seed on.")
-@click.option("--reschedule", is_flag=True, help="Place every pod anew, those that are on nodes too.")
+@click.option("--seeds", type=click.IntRange(1), default=20, show_default=True, help="Number of seeds, from --seed on.")
+@click.option("--reschedule", is_flag=True, help="Place every pod again, also pods that are on nodes.")
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes. Default: one per core.")
 @plan_options_without_config
 def compare(

@@ -44,7 +44,9 @@ def recording(simulation: Simulation, directory: str | None) -> AbstractContextM
     metavar="FILE",
     help="Decide with this KubeSchedulerConfiguration (v1) instead of the recorded one.",
 )
-@plugin_option("A Python file with plugins: of the record, which may be run then, or beside them. May be repeated.")
+@plugin_option(
+    "A Python file with plugins: those of the record, which may then be run, or additional ones. May be repeated."
+)
 @trust_option
 @click.option(
     "--extract", metavar="POD", help="Print the last attempt at this pod as a golden scenario, and compare nothing."

@@ -140,13 +140,13 @@ _CLUSTER = (
     file_option("--kubeconfig", "How to reach the cluster; before the file's."),
     click.option("--master", default="", metavar="URL", help="Address of the API server, before the kubeconfig's."),
     click.option("--kube-api-qps", type=float, metavar="NUMBER", help="Requests per second, in the long run."),
-    click.option("--kube-api-burst", type=int, metavar="NUMBER", help="Requests at once."),
+    click.option("--kube-api-burst", type=int, metavar="NUMBER", help="Burst of requests."),
     click.option("--kube-api-content-type", metavar="TYPE", help="Is noted; objects always travel as JSON."),
 )
 _ELECTION = (
     switch("--leader-elect", "Schedule only while holding the lease."),
     _duration("--leader-elect-lease-duration", "A lease lasts so long."),
-    _duration("--leader-elect-renew-deadline", "A leader gives up then."),
+    _duration("--leader-elect-renew-deadline", "Time after which a leader that cannot renew its lease stops."),
     _duration("--leader-elect-retry-period", "Pause between attempts."),
     click.option(
         "--leader-elect-resource-lock", type=click.Choice(["leases"]), default="leases", help="Only leases are locks."
@@ -159,7 +159,7 @@ _RECORD = (
         "--record",
         type=click.Path(),
         metavar="DIR",
-        help="Record what is told and decided, for `steersman replay`.",
+        help="Record events and decisions here, for `steersman replay`.",
     ),
     click.option(
         "--record-size",
@@ -167,9 +167,9 @@ _RECORD = (
         show_default=True,
         callback=_bytes,
         metavar="QUANTITY",
-        help="How much of it is kept.",
+        help="Maximum size of the record.",
     ),
-    click.option("--record-age", callback=parse_seconds, metavar="DURATION", help="For how long; default: for ever."),
+    click.option("--record-age", callback=parse_seconds, metavar="DURATION", help="Maximum age of the record."),
 )
 _LOGS = (
     click.option(

@@ -95,23 +95,31 @@ _LISTENING = (
     _list("--tls-cipher-suites", "", "Cipher suites below TLS 1.3, by their names in Kubernetes."),
 )
 _AUTHENTICATION = (
-    file_option("--authentication-kubeconfig", "By whom tokens are reviewed; else by the scheduler's own cluster."),
-    switch("--authentication-skip-lookup", "Do not look up in the cluster whom client certificates are believed."),
-    switch("--authentication-tolerate-lookup-failure", "Start even if that cannot be looked up; the default."),
-    _ttl("--authentication-token-webhook-cache-ttl", "token_ttl", "How long it is remembered whose token is whose."),
-    file_option("--client-ca-file", "Authorities whose certificates name users; else looked up in the cluster."),
+    file_option(
+        "--authentication-kubeconfig", "Kubeconfig of the cluster that reviews tokens; default: the scheduler's own."
+    ),
+    switch("--authentication-skip-lookup", "Do not read trusted client certificate authorities from the cluster."),
+    switch("--authentication-tolerate-lookup-failure", "Start even if they cannot be read; the default."),
+    _ttl("--authentication-token-webhook-cache-ttl", "token_ttl", "Time for which reviews of tokens are cached."),
+    file_option("--client-ca-file", "Authorities whose certificates name users; default: read from the cluster."),
 )
 _PROXY = (
-    file_option("--requestheader-client-ca-file", "Authorities of proxies that name users in headers; else looked up."),
+    file_option(
+        "--requestheader-client-ca-file", "Authorities of proxies that name users; default: read from the cluster."
+    ),
     _list("--requestheader-allowed-names", "", "Common names of such proxies; none: all of those authorities."),
     _list("--requestheader-username-headers", "x-remote-user", "Headers with the name of the user."),
     _list("--requestheader-uid-headers", "", "Headers with the uid of the user."),
     _list("--requestheader-group-headers", "x-remote-group", "Headers with groups of the user."),
-    _list("--requestheader-extra-headers-prefix", "x-remote-extra-", "How headers with more begin."),
+    _list(
+        "--requestheader-extra-headers-prefix", "x-remote-extra-", "Prefix of headers with extra fields of the user."
+    ),
 )
 _AUTHORIZATION = (
-    file_option("--authorization-kubeconfig", "By whom rights are reviewed; else by the scheduler's own cluster."),
+    file_option(
+        "--authorization-kubeconfig", "Kubeconfig of the cluster that reviews access; default: the scheduler's own."
+    ),
     _list("--authorization-always-allow-paths", "/healthz,/readyz,/livez", "Paths that need no rights.", "open_paths"),
-    _ttl("--authorization-webhook-cache-authorized-ttl", "allowed_ttl", "How long a granted access is remembered."),
-    _ttl("--authorization-webhook-cache-unauthorized-ttl", "denied_ttl", "How long a refused access is remembered."),
+    _ttl("--authorization-webhook-cache-authorized-ttl", "allowed_ttl", "Time for which granted access is cached."),
+    _ttl("--authorization-webhook-cache-unauthorized-ttl", "denied_ttl", "Time for which refused access is cached."),
 )

@@ -15,7 +15,7 @@ import click
 from steersman.cli.parameters import CommandT, with_options
 
 _HTTP2: Final = "the endpoints speak HTTP/1.1"
-_STREAMS: Final = "everything is logged to standard error, at once"
+_STREAMS: Final = "everything is logged to standard error, without a buffer"
 _METRICS: Final = "all metrics are always shown; drop what you do not want where you scrape"
 _VERSIONS: Final = "use --emulated-version, and --feature-gates for single features"
 
@@ -28,7 +28,7 @@ IGNORED: Final = {
     "--log-json-info-buffer-size": _STREAMS,
     "--disable-http2-serving": _HTTP2,
     "--http2-max-streams-per-connection": _HTTP2,
-    "--cert-dir": "a self-signed certificate is kept in memory; name files with --tls-cert-file",
+    "--cert-dir": "a self-signed certificate is in memory only; name files with --tls-cert-file",
     "--show-hidden-metrics-for-version": "no metric is hidden",
 }
 #: Flags that must be refused, with the alternative.

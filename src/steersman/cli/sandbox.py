@@ -34,7 +34,9 @@ DEFAULT_KUBECONFIG: Final = "sandbox.kubeconfig"
 
 @click.command()
 @filename_option("Manifests or dumps to begin with: a file, a directory, or - for standard input.")
-@click.option("--nodes", type=click.IntRange(0, 100_000), default=0, show_default=True, help="Create so many nodes.")
+@click.option(
+    "--nodes", type=click.IntRange(0, 100_000), default=0, show_default=True, help="Number of nodes to create."
+)
 @file_option("--node-template", "A Node that these are made from.")
 @file_option(
     "--kubelet-policy",
@@ -58,13 +60,13 @@ DEFAULT_KUBECONFIG: Final = "sandbox.kubeconfig"
     default="127.0.0.1",
     show_default=True,
     metavar="ADDRESS",
-    help="Where to listen. Whoever reaches another address than loopback needs the token, as everybody does.",
+    help="Address to listen on. Clients need the token on every address.",
 )
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=0,
-    help="Default: that of the last run with --data if it is free, else any.",
+    help="Default: the port of the last run with --data if it is free, else any.",
 )
 @click.option(
     "--kubeconfig",
@@ -82,7 +84,7 @@ DEFAULT_KUBECONFIG: Final = "sandbox.kubeconfig"
 @click.option("--speed", default="real", show_default=True, metavar="real|60x|max", help="How fast time passes.")
 @click.option("--data", default="", type=click.Path(file_okay=False), metavar="DIR", help="Keep the cluster here.")
 @seed_option(SEED)
-@click.option("--record", default="", type=click.Path(), metavar="DIR", help="Record what is told and decided here.")
+@click.option("--record", default="", type=click.Path(), metavar="DIR", help="Record events and decisions here.")
 @validation_options
 def sandbox(**given: Any) -> None:
     """Run a cluster without containers, for kubectl and other clients, until Ctrl-C.

@@ -42,14 +42,14 @@ LINE_SECONDS: Final = 10.0
     help="The other scheduler, as pods name it. Default: those of --config, else default-scheduler.",
 )
 @click.option("--duration", callback=parse_seconds, metavar="DURATION", help="Default: until Ctrl-C.")
-@click.option("--decisions", type=click.IntRange(1), metavar="NUMBER", help="End after so many decisions.")
+@click.option("--decisions", type=click.IntRange(1), metavar="NUMBER", help="End after this number of decisions.")
 @click.option(
     "--hold",
     callback=parse_seconds,
     default="1s",
     show_default=True,
     metavar="DURATION",
-    help="Look at a decision so long after it was seen: events that come until then may explain it.",
+    help="Time between a decision and its review: events that arrive in between may explain it.",
 )
 @click.option(
     "--differences",
@@ -205,4 +205,4 @@ def _notes(settings: EffectiveSettings) -> list[str]:
     extenders = settings.configuration.extenders
     if not extenders:
         return []
-    return [f"Extenders were not asked: {', '.join(hide_passwords(one.url_prefix) for one in extenders)}."]
+    return [f"Extenders were not called: {', '.join(hide_passwords(one.url_prefix) for one in extenders)}."]

@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 )
 @kubelet_policy_option
 @extenders_option
-@until_option("Go on for so much virtual time, for example 10m. Default: until nothing changes any more.")
+@until_option("Continue for this virtual time, for example 10m. Default: until nothing changes any more.")
 @output_option("table", "json", "yaml", text="Format of the result.")
 @pods_to_explain_option
 @click.option(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     "--workers",
     type=click.IntRange(min=1),
     metavar="N",
-    help="So many processes of this machine. Default: one for each core.",
+    help="Number of local processes. Default: one for each core.",
 )
 @click.option("--ray", metavar="ADDRESS", help="On a Ray cluster: HOST:PORT, or auto for the one that runs here.")
 @click.option("--resume", is_flag=True, help="Go on with a sweep that was interrupted: runs that are done stay.")

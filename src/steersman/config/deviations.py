@@ -38,7 +38,7 @@ REFUSED: Final[Mapping[str, Refusal]] = MappingProxyType(
     {
         "DRADerivedAttributes": Refusal(True, "attributes of devices are not derived from others here"),
         "DRADeviceCompatibilityGroups": Refusal(True, "compatibility groups of devices are not compared here"),
-        "DRAOptionalNodeOperations": Refusal(True, "devices without node operations are not told apart here"),
+        "DRAOptionalNodeOperations": Refusal(True, "devices without node operations are not distinguished here"),
         "GenericWorkload": _NO_WORKLOADS,
         "InPlacePodVerticalScalingSchedulerPreemption": Refusal(
             True, "pods are not evicted for a deferred resize here"
@@ -57,7 +57,10 @@ WITHOUT_EFFECT: Final[Mapping[str, tuple[bool, str]]] = MappingProxyType(
             False,
             "every pod is decided on its own already; nothing is taken over from the last",
         ),
-        "SchedulerAsyncAPICalls": (True, "conditions, events and bindings are written beside the scheduling already"),
+        "SchedulerAsyncAPICalls": (
+            True,
+            "conditions, events and bindings are always written concurrently with scheduling",
+        ),
     }
 )
 """Gate values that are accepted with a warning."""
@@ -91,9 +94,9 @@ def without_effect(gates: FeatureGates) -> list[str]:
 
 FIELD_DEVIATIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "parallelism": "Has no effect: one thread looks at all nodes at once.",
+        "parallelism": "Has no effect: one thread evaluates all nodes together.",
         "percentageOfNodesToScore": (
-            "0 looks at every node; kube-scheduler looks at fewer in large clusters. Any other value samples as it does."
+            "0 evaluates every node; kube-scheduler evaluates fewer in large clusters. Other values sample as it does."
         ),
         "profiles[].percentageOfNodesToScore": "As above, for this profile.",
         "enableProfiling": "Serves `/debug/tasks`; there is no `/debug/pprof`, which is Go's.",

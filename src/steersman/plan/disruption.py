@@ -37,8 +37,8 @@ from steersman.simulation import (
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 VOLUME_PLUGINS: Final = frozenset({"VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits"})
 DEVICE_PLUGINS: Final = frozenset({"DynamicResources"})
-NO_CONTROLLER: Final = "nobody recreates it: it has no controller"
-NO_OWNER: Final = "its {} {} is not in the input, so nobody recreates it"
+NO_CONTROLLER: Final = "not recreated: it has no controller"
+NO_OWNER: Final = "its {} {} is not in the input and cannot recreate it"
 NOT_RECREATED: Final = "its {} {} has not recreated it"
 WAITS_IN_ORDER: Final = "StatefulSet {} creates its pods in order, and waits for {}"
 
@@ -219,7 +219,7 @@ def drain(
         if steps and len(steps) < len(names):
             left = counted(len(names) - len(steps), "node")
             fields["notes"] = (
-                f"{left} after the one that could not be emptied: --keep-going goes on",
+                f"{left} after the one that could not be emptied: --keep-going continues",
                 *fields["notes"],
             )
         fields["minutes"] = _wave_minutes([step.minutes for step in steps], at_a_time) or max(_minutes(trial, names))

@@ -562,7 +562,7 @@ class NodePlanning:
         return None
 
 
-NO_ROOM_FOR_DAEMON: Final = "an empty node of pool {} has no room for it beside other daemon pods"
+NO_ROOM_FOR_DAEMON: Final = "an empty node of pool {} has no room for it with its other daemon pods"
 
 
 def _most_nodes(packing: Packing, counts: Counts) -> Counts:

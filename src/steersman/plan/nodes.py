@@ -30,7 +30,7 @@ TRIALS: Final = 100
 INFEASIBLE: Final = "proven: within the limits of the pools no numbers of nodes have room for all pods"
 NOT_IN_TIME: Final = "no time is left to search for a plan; give more time, or fewer pods or nodes"
 ABOVE_MAX: Final = "pool {}: {} above its max stay; {}"
-LOST: Final = "{} would be preempted, and nobody makes it anew"
+LOST: Final = "{} would be preempted, and no controller recreates it"
 
 
 class NoPlanInTime(SteersmanError):

@@ -356,4 +356,4 @@ def _why_no_node(template: _Template) -> str:
         for reason in reasons:
             counts[reason] += 1
     told = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
-    return f"no node of any pool would do, even alone: {told}"
+    return f"no pool has a node for it, even without other pods: {told}"

@@ -94,7 +94,7 @@ class Requests(PlanAnswer, frozen=True, kw_only=True):
         return self.fits
 
     def question(self) -> str:
-        return "What changes if pods asked for what they use?"
+        return "What changes if pods request what they use?"
 
     def sentence(self) -> str:
         parts = [

@@ -74,7 +74,7 @@ def history(
         if entries:
             since_start = round(complete_since - start, 6)
             return History(subject, since_start, entries, tuple(reader.problems), run.host, start)
-    raise InputError("the record knows nothing of it", file=str(directory), object=name, hint=_HINT)
+    raise InputError("it is not in the record", file=str(directory), object=name, hint=_HINT)
 
 
 _HINT: Final = 'write "pod/default/web-0" or "node/n1"'

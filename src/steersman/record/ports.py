@@ -62,7 +62,7 @@ class _Port(Generic[TargetT]):
 
     @property
     def target(self) -> TargetT:
-        assert self._target is not None, "a replay asks nobody"
+        assert self._target is not None, "a replay reads no kubeconfig"
         return self._target
 
 

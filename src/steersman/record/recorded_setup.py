@@ -94,7 +94,7 @@ class PluginConsent:
             raise InputError(NOT_TRUSTED, file=known.file, hint=TRUST_HINT)
         file = known.file if named is None else named
         if not isinstance(file, type) and not Path(file).is_file():
-            raise InputError("is not there any more, and the record needs its plugins", file=str(file))
+            raise InputError("does not exist any more, and the record needs its plugins", file=str(file))
         return file
 
     def _named(self, known: PluginFile) -> PluginSource | None:

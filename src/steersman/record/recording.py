@@ -26,8 +26,8 @@ from steersman.scheduler.cycle import Decision
 
 logger = logging.getLogger(__name__)
 
-FAILED = "%s is not recorded any more: %s; scheduling goes on, and the record when it can"
-RESUMED = "recording goes on in %s; what happened meanwhile is missing in it"
+FAILED = "%s is not recorded any more: %s; scheduling continues, and recording is retried"
+RESUMED = "recording continues in %s; events and decisions in between are missing"
 FOLLOWS_TORN_RECORD = (
     "%s holds the record of an earlier process, of which %d bytes were not written to their end; this one follows"
 )

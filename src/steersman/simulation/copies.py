@@ -33,7 +33,7 @@ NOT_COPYABLE: Final = f"no copy can be made, because {_BECAUSE}"
 IS_RUNNING: Final = "no copy can be made while the simulation runs: wait until run() or step() has returned"
 DIRECTLY_CHANGED: Final = "its cluster was changed directly"
 NO_PICKLE: Final = "the simulation cannot be pickled: {}"
-SEED_WAS_USED: Final = "the seed cannot be another one any more: chance may have had a say; load the simulation with it"
+SEED_WAS_USED: Final = "the seed cannot change any more: random numbers may have been used; load the simulation with it"
 WAITING: Final = "pods wait for a permission, or plugins for something else"
 
 

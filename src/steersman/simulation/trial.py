@@ -24,7 +24,7 @@ from steersman.simulation.simulation import Simulation
 from steersman.simulation.virtual_time.driver import OnDecision
 from steersman.simulation.virtual_time.tasks import SimulationError
 
-NO_FORK: Final = "this simulation is no fork of another one, or the other one is gone: there is nothing to {}"
+NO_FORK: Final = "this simulation is not a fork, or the original is gone: there is nothing to {}"
 ORIGIN_CHANGED: Final = "the simulation that this one is a fork of has changed since: its changes would be lost"
 
 

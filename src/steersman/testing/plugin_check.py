@@ -151,7 +151,7 @@ class _Cluster:
             return "the scheduler"
         looks = getattr(plugin, "fragment", None)
         parts = f" and fragment {looks(pod)!r}" if callable(looks) else ""
-        return f"the answer kept as promised (depends = Depends.{depends.name}{parts})"
+        return f"the answer cached as promised (depends = Depends.{depends.name}{parts})"
 
     # -- generated objects
     # -------------------------------------------------------------------------------

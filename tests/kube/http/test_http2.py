@@ -210,7 +210,7 @@ def test_a_request_that_the_server_refuses_to_look_at_was_not_sent() -> None:
         connection.data_received(frame(RESET, 0, 1, number(7)) + frame(RESET, 0, 3, number(2)))
         with pytest.raises(NotSent, match="refused"):
             await refused
-        with pytest.raises(ConnectionResetError, match=r"given up by the server \(2\)"):
+        with pytest.raises(ConnectionResetError, match=r"reset by the server \(2\)"):
             await broken
         assert connection.is_open
 

@@ -71,7 +71,7 @@ def test_rights_for_what_plugins_look_at_are_asked_about_too() -> None:
     server.discovery.refused = {"watch rates"}
     report = examined(server, kinds=with_custom([RATES]))
     (finding,) = of(report, "access", Level.FAIL)
-    assert finding.message.endswith("missing: watch rates.example.com (for following what plugins look at)")
+    assert finding.message.endswith("missing: watch rates.example.com (for watching objects that plugins read)")
 
 
 def test_a_missing_right_to_what_plugins_read_is_a_warning_because_a_role_may_grant_it_somewhere() -> None:

@@ -38,7 +38,7 @@ def test_a_server_older_than_the_emulated_version_is_a_warning() -> None:
 
 @pytest.mark.parametrize(
     ("version", "advice"),
-    [("v1.30.1", "fields that it does not know"), ("v1.40.0", "what is new there"), ("other", "made for Kubernetes")],
+    [("v1.30.1", "fields unknown to it"), ("v1.40.0", "what is new there"), ("other", "made for Kubernetes")],
 )
 def test_another_version_is_a_warning(version: str, advice: str) -> None:
     server = ApiServer()

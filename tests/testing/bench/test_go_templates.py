@@ -40,10 +40,10 @@ def test_expressions_are_replaced_by_their_values(text: str, expected: str) -> N
         ("{{ Mod .Index 0 }}", "divides by zero"),
         ("{{ DivideInt 1 0 }}", "divides by zero"),
         ("{{ Mod .Index }}", "gives Mod 1 arguments"),
-        ("{{ .Index .Count }}", "goes on after its end with '.Count'"),
+        ("{{ .Index .Count }}", "continues after its end with '.Count'"),
         ("{{ }}", "is empty"),
         ("{{- .Index }}", "trims blanks"),
-        ("{{ .Index | printf }}", "goes on after its end with '|'"),
+        ("{{ .Index | printf }}", "continues after its end with '|'"),
     ],
 )
 def test_what_is_not_supported_is_named(text: str, complaint: str) -> None:

@@ -23,12 +23,12 @@ def test_decisions_are_the_same_when_nothing_is_kept(tmp_path: Path) -> None:
     pods = {**MEASURED_PODS, "podTemplatePath": "pod.yaml"}
     outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, pods), pod=pod(SPREAD)), check_every=1)
     assert outcome.verdict is WorkloadVerdict.MEASURED
-    assert outcome.notes == ("4 evaluations are the same when nothing is kept",)
+    assert outcome.notes == ("4 evaluations are the same without caches",)
 
 
 def test_one_in_so_many_may_be_compared(tmp_path: Path) -> None:
     outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, MEASURED_PODS)), check_every=3)
-    assert outcome.notes == ("1 evaluations are the same when nothing is kept",)
+    assert outcome.notes == ("1 evaluations are the same without caches",)
 
 
 def test_a_column_that_is_wrong_is_found() -> None:
@@ -49,7 +49,7 @@ def test_a_decision_that_differs_is_found_and_told(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(ColumnarEvaluation, "feasible", lambda self: [])
     outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, MEASURED_PODS)), check_every=1)
     assert outcome.verdict is WorkloadVerdict.FAILED
-    assert "is not evaluated as it would be without anything kept: feasible" in outcome.reason
+    assert "is evaluated differently without caches: feasible" in outcome.reason
 
 
 def test_sampled_nodes_cannot_be_compared(tmp_path: Path) -> None:

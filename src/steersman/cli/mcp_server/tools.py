@@ -143,15 +143,13 @@ class PlanCapacity(ToolArguments):
 
     pods: Annotated[
         list[str],
-        Meta(
-            description="Files with a Pod, or a Deployment or the like whose template is taken; FILE:WEIGHT makes a mix."
-        ),
+        Meta(description="Files with a Pod, or a workload whose template is used; FILE:WEIGHT makes a mix."),
     ] = []
     pod_yaml: Annotated[str, Meta(description="A Pod or workload as YAML text, instead of files.")] = ""
     preemption: Annotated[bool, Meta(description="Also: how many fit if pods of lower priority may be preempted.")] = (
         False
     )
-    at_least: Annotated[int, Meta(ge=0, description="The answer is yes if so many fit.")] = 1
+    at_least: Annotated[int, Meta(ge=0, description="The answer is yes if at least this number fits.")] = 1
 
     def paths(self) -> Iterator[str]:
         yield from self.files
@@ -220,7 +218,7 @@ class PlanCompact(ToolArguments):
     COMMAND = ("plan", "compact")
     TITLE = "Plan: compact"
 
-    budget: Annotated[int, Meta(ge=0, le=1000, description="So many moves at most.")] = 20
+    budget: Annotated[int, Meta(ge=0, le=1000, description="Maximum number of moves.")] = 20
     pods: Annotated[list[str], Meta(description=f"Make these pending pods fit, and empty no nodes: {_POD}")] = []
 
     def options(self) -> Iterator[str]:
@@ -260,8 +258,8 @@ class PlanCompare(ToolArguments):
     proposed_yaml: Annotated[
         str, Meta(description="A KubeSchedulerConfiguration as YAML text, which is called proposed.")
     ] = ""
-    seeds: Annotated[int, Meta(ge=1, le=100, description="So many runs of each configuration.")] = 5
-    reschedule: Annotated[bool, Meta(description="Place every pod anew, those that are on nodes too.")] = False
+    seeds: Annotated[int, Meta(ge=1, le=100, description="Number of runs of each configuration.")] = 5
+    reschedule: Annotated[bool, Meta(description="Place every pod again, also pods that are on nodes.")] = False
 
     def paths(self) -> Iterator[str]:
         yield from (*self.files, *self.configurations.values())
@@ -286,8 +284,8 @@ class PlanRequests(ToolArguments):
         str, Meta(description="A CSV file of krr or Prometheus: namespace, pod, container, cpu, memory.")
     ] = ""
     usage_csv: Annotated[str, Meta(description="The same as text, instead of a file.")] = ""
-    headroom: Annotated[float, Meta(ge=0, le=1000, description="Ask for so many percent more.")] = 0.0
-    reschedule: Annotated[bool, Meta(description="Place every pod anew, those that are on nodes too.")] = False
+    headroom: Annotated[float, Meta(ge=0, le=1000, description="Request this percentage more.")] = 0.0
+    reschedule: Annotated[bool, Meta(description="Place every pod again, also pods that are on nodes.")] = False
 
     def paths(self) -> Iterator[str]:
         yield from self.files

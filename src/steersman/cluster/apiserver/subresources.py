@@ -170,7 +170,7 @@ class Subresources:
     # -- inside ------------------------------------------------------------------------------------
 
     def _possible(self, about: RequestTarget) -> str:
-        assert about.subresource is not None, "asked about a subresource"
+        assert about.subresource is not None, "lookup of a subresource"
         name = about.subresource.name
         if name in NEEDS_CONTAINERS:
             raise not_supported_here(NEEDS_CONTAINERS[name], NO_CONTAINERS)

@@ -30,7 +30,7 @@ from steersman.cluster.kubelets.policy import (
 
 PREFIX: Final = "steersman.dev/"
 RUN_SECONDS: Final = "steersman.dev/run-seconds"
-UNKNOWN_ANNOTATION: Final = "is no annotation of pods that Steersman knows"
+UNKNOWN_ANNOTATION: Final = "is not a known annotation of pods"
 POD_ANNOTATIONS: Final = tuple(PREFIX + name.replace("_", "-") for name in PodSettings.__struct_fields__)
 CONTAINER_ANNOTATIONS: Final = (RUN_SECONDS, "steersman.dev/exit-codes", "steersman.dev/ready-after-seconds")
 

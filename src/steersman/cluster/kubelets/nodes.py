@@ -79,7 +79,7 @@ def check_node(node: Node) -> None:
     for name, text in node.metadata.annotations.items():
         if name.startswith(PREFIX) and name not in NODE_ANNOTATIONS:
             hint = similar_annotation(name, NODE_ANNOTATIONS)
-            raise _bad(node, name, text, "is no annotation of nodes that Steersman knows", hint)
+            raise _bad(node, name, text, "is not a known annotation of nodes", hint)
     list(node_events(node))
     with_devices(node)
     csi_node(node)

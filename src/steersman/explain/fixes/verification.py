@@ -47,7 +47,7 @@ LARGE: Final = 1000
 """From this number of nodes and pods, a trial runs without preemption first."""
 MIN_TRIALS: Final = 10
 """Minimum number of trials, independent of their cost."""
-NOT_FRESH: Final = "fixes are looked for before a simulation has run: load it again"
+NOT_FRESH: Final = "fixes can be searched only before a simulation has run: load it again"
 _EVICTING: Final = frozenset({FixKind.PRIORITY})
 _CLAIM_TEMPLATE: Final = api.ResourceClaimTemplate.KIND
 

@@ -71,14 +71,14 @@ def server_problem(server: str, failure: SteersmanError) -> ServerProblem | None
     if _UNTRUSTED in str(failure):
         cause = f"the certificate of the API server at {server} is not trusted"
         return ServerProblem(
-            cause, "is this the cluster that is meant? See the context and certificate-authority-data of it"
+            cause, "is this the intended cluster? See the context and certificate-authority-data of it"
         )
     if failure.may_have_arrived:
         cause = f"the API server at {server} does not answer as it should"
         return ServerProblem(cause, NO_ANSWER_REMEDY)
     cause = f"cannot reach the API server at {server}"
     return ServerProblem(
-        cause, "does it run, and is it the one that is meant? See --kubeconfig, its current-context, --master"
+        cause, "does it run, and is it the intended one? See --kubeconfig, its current-context, --master"
     )
 
 

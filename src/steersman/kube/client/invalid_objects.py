@@ -152,7 +152,7 @@ class InvalidObjects:
         """Remove an object that can be used again, or is gone."""
         entries = self._by_kind.get(kind)
         if entries and entries.pop(key, None) is not None:
-            logger.info("%s %s is not set aside any more", kind, key)
+            logger.info("%s %s is valid again", kind, key)
 
     def keep_only(self, kind: str, keys: Container[str]) -> None:
         """Remove the objects with other keys, which a list has shown to be gone."""

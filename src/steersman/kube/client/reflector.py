@@ -51,7 +51,7 @@ INGEST: Final = "ingest"
 """Component name of sink failures in `InternalErrors`."""
 ABSENT_SECONDS: Final = 60.0
 """Interval at which a missing API group is tried again."""
-ABSENT: Final = "the server does not know %s of %s: none are assumed, and it is asked again after about %g seconds"
+ABSENT: Final = "the server does not know %s of %s: none are assumed, and the list is retried after about %g seconds"
 SHORT_SECONDS: Final = 1.0
 """A watch that ends earlier without an event counts as a failure."""
 UNNAMED_SERVER: Final = "the given address"

@@ -41,12 +41,12 @@ class Right(msgspec.Struct, frozen=True):
 
 WRITING: Final = (
     Right("create", "", "pods/binding", "binding pods"),
-    Right("get", "", "pods", "finding out what became of a binding whose answer was lost"),
+    Right("get", "", "pods", "reading the pod of a binding whose response was lost"),
     Right("patch", "", "pods/status", "telling why a pod waits, and nominating nodes"),
     Right("delete", "", "pods", "preemption"),
     Right("patch", "", "persistentvolumes", "binding volumes"),
     Right("patch", "", "persistentvolumeclaims", "binding volumes"),
-    Right("get", "resource.k8s.io", "resourceclaims", "allocating devices when somebody else writes the claim as well"),
+    Right("get", "resource.k8s.io", "resourceclaims", "allocating devices when another client writes the claim too"),
     Right("patch", "resource.k8s.io", "resourceclaims", "allocating devices"),
     Right("patch", "resource.k8s.io", "resourceclaims/status", "allocating devices"),
     Right("patch", "resource.k8s.io", "resourceclaims/binding", "allocating devices"),
@@ -104,7 +104,7 @@ def following(kinds: Iterable[type[api.Object]]) -> Iterator[Right]:
     """Yield the rights to list and watch these kinds in all namespaces."""
     for kind in kinds:
         group = kind.API_VERSION.rpartition("/")[0]
-        purpose = "following what plugins look at" if is_custom(kind) else "following the cluster"
+        purpose = "watching objects that plugins read" if is_custom(kind) else "following the cluster"
         for verb in ("list", "watch"):
             yield Right(verb, group, kind.PLURAL, purpose)
 

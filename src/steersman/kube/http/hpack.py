@@ -169,7 +169,7 @@ def read_fields(block: bytes) -> Iterator[tuple[str, str]]:
         elif first & 0xE0 == 0x20:  # table size update: ignored without a dynamic table
             size, at = _read_integer(block, at, 5)
             if size:
-                raise ValueError(f"the server wants to remember {size} bytes of headers, and it was told not to")
+                raise ValueError(f"the server uses a header table of {size} bytes, which the client does not allow")
         else:
             index, at = _read_integer(block, at, 6 if first & 0x40 else 4)
             name, at = (_static_name(index), at) if index else _read_text(block, at)

@@ -288,7 +288,7 @@ class Http2Connection(asyncio.Protocol):
 
     def _take_continuation(self, flags: int, stream: int, payload: bytes) -> None:
         if self._open_block is None or self._open_block[0] != stream:
-            raise ValueError("a header block goes on that has not begun")
+            raise ValueError("a header block continues that has not begun")
         _, ends_answer, begun = self._open_block
         self._open_block = None
         self._take_block(flags, stream, ends_answer, bytes(begun) + payload)
@@ -355,9 +355,7 @@ class Http2Connection(asyncio.Protocol):
             return
         was_refused = code == _REFUSED_STREAM
         failure = (
-            NotSent("the server refused it")
-            if was_refused
-            else ConnectionResetError(f"given up by the server ({code})")
+            NotSent("the server refused it") if was_refused else ConnectionResetError(f"reset by the server ({code})")
         )
         self._end(stream, failure)
 

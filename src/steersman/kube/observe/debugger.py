@@ -144,7 +144,7 @@ def cache_text(cache: Cache, queue: SchedulingQueue, invalid: Iterable[object] =
 
 def _invalid_objects_section(objects: Collection[object]) -> Iterator[str]:
     if objects:
-        yield "".join((f"Objects set aside(number: {len(objects)}):\n", *(f"{one}\n" for one in objects)))
+        yield "".join((f"Invalid objects(number: {len(objects)}):\n", *(f"{one}\n" for one in objects)))
 
 
 def queue_text(queue: SchedulingQueue) -> Iterator[str]:

@@ -117,7 +117,7 @@ class Metrics(MetricSet):
         )
         self.evaluations = self.counters(
             "scheduler_plugin_evaluation_total",
-            "How often plugins were asked: PreFilter once per attempt, Filter once per attempt and node.",
+            "Number of plugin calls: PreFilter once per attempt, Filter once per attempt and node.",
             "plugin",
             "extension_point",
             "profile",
@@ -135,7 +135,7 @@ class Metrics(MetricSet):
         self.pending_pods = self.gauges("scheduler_pending_pods", "Pods that wait, by sub-queue.", "queue")
         self.pending_causes = self.gauges(
             "steersman_pending_pods",
-            "Pods that were tried in vain or are held back, by the reason code of `steersman explain`.",
+            "Unschedulable and gated pods, by the reason code of `steersman explain`.",
             "cause",
         )
         self.incoming_pods = self.counters(
@@ -258,7 +258,7 @@ class Metrics(MetricSet):
             "steersman_writes_without_lease", "Writes that were not sent because the lease did not hold."
         )
         self.is_recording = self.gauge(
-            "steersman_recording", "1 while a record is written, 0 if that is not asked for or the disk fails."
+            "steersman_recording", "1 while a record is written, 0 if recording is off or the disk fails."
         )
         self.recorded_bytes = self.gauge("steersman_recorded_bytes", "What was written to the record so far.")
         self.record_gaps = self.gauge("steersman_record_gaps", "How often the record was interrupted.")

@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS: Final = 5.0
 UNAUTHORIZED: Final = "Unauthorized"
-TOO_MANY_REVIEWS: Final = "too many requests that the API server would have to be asked about, please try again later"
+TOO_MANY_REVIEWS: Final = "too many requests need a review by the API server, please try again later"
 _HEADERS: Final = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
 _ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 

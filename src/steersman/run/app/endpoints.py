@@ -70,7 +70,7 @@ AUTHORITIES_PATH: Final = "/api/v1/namespaces/kube-system/configmaps/extension-a
 AUTHORITIES_MAP: Final = "ConfigMap kube-system/extension-apiserver-authentication"
 RELOAD_SECONDS: Final = 60.0
 """Interval at which authorities are reloaded."""
-NOT_LOOKED_UP: Final = "whom to believe client certificates cannot be looked up in the cluster: %s"
+NOT_LOOKED_UP: Final = "cannot read trusted client certificate authorities from the cluster: %s"
 
 
 # -- the server --------------------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ from steersman.scheduler.runtime import Profile
 from steersman.scheduler.state import NodeTable
 
 ATTEMPT: Final = "Attempting to schedule pod"
-EVALUATED: Final = "Looked at nodes for pod"
+EVALUATED: Final = "Evaluated nodes for pod"
 BEST: Final = "Scored nodes for pod"
 PLUGIN_SCORE: Final = "Plugin scored node for pod"
 FINAL_SCORE: Final = "Calculated node's final score for pod"

@@ -179,7 +179,7 @@ class Watchdog:
         self._looked, self._beats = now, beats
         if self.reason and not self._gave_up:
             self._gave_up = True
-            logger.error("%s: nothing is written and no lease renewed any more", self.reason)
+            logger.error("%s: writes and lease renewals stop", self.reason)
             self._give_up()
 
 

@@ -240,7 +240,7 @@ class Program:
             async with asyncio.timeout(CATCH_UP_SECONDS):
                 return await ended_before(self._control.stop, self._informers.catch_up(INTERRUPTED_SECONDS))
         except TimeoutError:
-            logger.warning("not everything could be listed anew within %g seconds; scheduling begins", CATCH_UP_SECONDS)
+            logger.warning("not all resources were relisted within %g seconds; scheduling starts", CATCH_UP_SECONDS)
             return True
 
     async def _lead(self) -> None:

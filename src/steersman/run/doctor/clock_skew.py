@@ -24,7 +24,7 @@ async def check_clock(target: DoctorTarget) -> list[Finding]:
     answered = target.clock.now()
     told = server_time(answer)
     if told is None:
-        return [warn(CHECK, "the API server does not tell the time", "compare the clocks in another way")]
+        return [warn(CHECK, "the API server's answer has no Date header", "compare the clocks in another way")]
     return [judged(skew(told, asked, answered))]
 
 

@@ -66,7 +66,7 @@ def _is_schedulers(lease: Lease) -> bool:
 
 def _own(lease: ObservedLease | None, key: str) -> Finding:
     if lease is None:
-        return ok(CHECK, f"nobody has held the lease {key} yet")
+        return ok(CHECK, f"the lease {key} has never been held")
     if not lease.holder:
         return ok(CHECK, f"the lease {key} is free: its last holder gave it back")
     if lease.is_fresh:
@@ -75,7 +75,7 @@ def _own(lease: ObservedLease | None, key: str) -> Finding:
     return warn(
         CHECK,
         f"the lease {key} is held by {lease.holder}, who renewed it {since} and should every {lease.duration:.0f} s",
-        "nobody schedules by this lease: start a replica, or see why the holder hangs",
+        "no replica holds this lease: start one, or see why the holder hangs",
     )
 
 

@@ -34,7 +34,7 @@ async def _server(target: DoctorTarget) -> Finding:
         return warn(CHECK, f"the API server is of version {version}", f"made for Kubernetes {ours}")
     if int(found[1]) in (minor, minor + 1):
         return ok(CHECK, f"the API server is {version}, decisions are those of kube-scheduler {ours}")
-    older = "fields that it does not know are never set" if int(found[1]) < minor else "what is new there is ignored"
+    older = "fields unknown to it are never set" if int(found[1]) < minor else "what is new there is ignored"
     return warn(CHECK, f"the API server is {version}, Steersman is made for {ours}", f"expect that {older}")
 
 

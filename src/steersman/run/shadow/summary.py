@@ -153,9 +153,9 @@ class ShadowMetrics(MetricSet):
             "Disagreements by the plugin that makes the difference.",
             "plugin",
         )
-        self.held = self.gauge("steersman_shadow_held_events", "Events of the watch that have not been looked at yet.")
+        self.held = self.gauge("steersman_shadow_held_events", "Watch events that have not been processed yet.")
         self.lag = self.gauge(
-            "steersman_shadow_lag_seconds", "Age of the oldest event that has not been looked at yet."
+            "steersman_shadow_lag_seconds", "Age of the oldest watch event that has not been processed yet."
         )
         self.tracked = self.gauge(
             "steersman_shadow_search_confirmed", "Decisions in a row that a predicted start index explained."

@@ -226,7 +226,7 @@ def validated(text: str, options: SchedulerOptions) -> ValidateResult:
 
 def _warnings(options: SchedulerOptions) -> Iterator[InputProblem]:
     if options.configuration.extenders:
-        yield InputProblem("extenders are not asked when a configuration is tried", field="extenders")
+        yield InputProblem("extenders are not called when a configuration is tried", field="extenders")
 
 
 def _shown(value: Any) -> str:

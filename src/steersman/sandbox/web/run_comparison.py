@@ -30,7 +30,7 @@ from steersman.scheduler.cycle import Scheduled
 from steersman.scheduler.engine import Evaluation
 from steersman.scheduler.what_if import WhatIfScheduler
 
-RANDOM_TIE: Final = "both nodes were as good as any: drawn by lot"
+RANDOM_TIE: Final = "a random choice among nodes with the same score"
 ELSEWHERE: Final = (
     "{} of these pods could not be put where the other run has them, so that nodes are less full than there"
 )

@@ -31,9 +31,9 @@ MAX_ATTEMPTS: Final = 16
 ATTEMPT_SECONDS: Final = 30.0
 #: Approximate seconds that a cycle has taken when it is postponed.
 CYCLE_SECONDS: Final = 0.02
-TOOK_TOO_LONG: Final = "scheduling attempt was given up: the work it waited for took more than {:g} s"
-FAILED: Final = "scheduling attempt was given up: the work it waited for failed: {}"
-EVICTED: Final = "scheduling attempt was given up after {:.1f} s of work it waited for: {} others wait as well"
+TOOK_TOO_LONG: Final = "scheduling attempt was abandoned: the work it waited for took more than {:g} s"
+FAILED: Final = "scheduling attempt was abandoned: the work it waited for failed: {}"
+EVICTED: Final = "scheduling attempt was abandoned after {:.1f} s of work it waited for: {} others wait as well"
 
 
 logger = logging.getLogger(__name__)

@@ -29,7 +29,7 @@ from steersman.scheduler.engine.columnar import ColumnarEvaluation
 from steersman.scheduler.engine.evaluation import Evaluation
 from steersman.scheduler.runtime.profile import Profile
 
-TAKES_TOO_LONG: Final = "the search for devices takes too long to be explained beside the scheduling"
+TAKES_TOO_LONG: Final = "the search for devices takes too long to be explained while scheduling"
 BEING_DELETED: Final = "the pod is being deleted"
 
 _replace = msgspec.structs.replace

@@ -158,7 +158,7 @@ def _unused(store: Store) -> Iterator[str]:
     schedules = store.objects(api.CronJob).values()
     idle = sum(not known.status.last_schedule_time and not known.spec.suspend for known in schedules)
     if idle:
-        yield f"{idle} CronJob made no job yet: nobody waits for the next run, --until or run(until=…) does"
+        yield f"{idle} CronJob made no job yet: the simulation ends before the next run unless --until or run(until=…) is later"
     scalers = store.objects(api.HorizontalPodAutoscaler).values()
     unloaded = sum(_fails_for_metrics(known) for known in scalers)
     if unloaded:
@@ -222,7 +222,7 @@ def _endless(store: Store) -> Iterator[str]:
     ending |= {_root(store, pod) for pod in pods if RUN_SECONDS in pod.metadata.annotations and is_replaced(pod)}
     if ending:
         owners = counted(Counter(kind for _, kind in ending))
-        yield f"pods of {owners} end and are replaced for ever: the simulation goes on only with --until or run(until=…)"
+        yield f"pods of {owners} end and are replaced forever: the simulation continues only with --until or run(until=…)"
 
 
 def _failures(store: Store) -> Iterator[str]:

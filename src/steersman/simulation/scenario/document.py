@@ -233,7 +233,8 @@ class AutoscalerSettings(_ScenarioPart, frozen=True):
     scan_interval: Annotated[Time, Meta(description="How often it looks.")] = 10
     scale_down: Annotated[bool, Meta(description="Whether nodes are removed.")] = True
     scale_down_utilization_threshold: Annotated[
-        float, Meta(ge=0, le=1, description="Nodes whose requests are below this share of their allocatable may go.")
+        float,
+        Meta(ge=0, le=1, description="Nodes whose requests are below this share of their allocatable may be removed."),
     ] = 0.5
     scale_down_delay_after_add: Annotated[Time, Meta(description="After nodes were added, none goes for so long.")] = (
         "10m"
@@ -247,9 +248,11 @@ class AutoscalerSettings(_ScenarioPart, frozen=True):
     skip_nodes_with_local_storage: Annotated[
         bool, Meta(description="Whether pods with `emptyDir` or `hostPath` volumes keep their node.")
     ] = True
-    max_empty_bulk_delete: Annotated[int, Meta(ge=1, description="So many empty nodes go at a time.")] = 10
+    max_empty_bulk_delete: Annotated[
+        int, Meta(ge=1, description="Maximum number of empty nodes removed at a time.")
+    ] = 10
     max_pod_eviction_time: Annotated[
-        Time, Meta(description="A node whose pods are not all gone after this, besides their grace periods, stays.")
+        Time, Meta(description="A node stays if its pods are not all gone after this time plus their grace periods.")
     ] = "2m"
     expendable_pods_priority_cutoff: Annotated[
         int, Meta(description="Pods of a lower priority neither add nor keep nodes.")
@@ -268,7 +271,7 @@ class Stop(_ScenarioPart, frozen=True):
     ] = None
     pending_longer_than: Annotated[Time | None, Meta(description="As soon as a pod has waited so long.")] = None
     pending_more_than: Annotated[NotNegative | None, Meta(description="As soon as more pods wait.")] = None
-    completed: Annotated[AtLeastOne | None, Meta(description="As soon as so many pods have succeeded.")] = None
+    completed: Annotated[AtLeastOne | None, Meta(description="As soon as this number of pods have succeeded.")] = None
 
 
 class ScenarioDocument(_ScenarioPart, frozen=True):
@@ -290,7 +293,7 @@ class ScenarioDocument(_ScenarioPart, frozen=True):
     feature_gates: Annotated[dict[str, bool], Meta(description="Feature gates of the scheduler.")] = {}
     kubelets: Annotated[str | JsonObject | None, Meta(description="A KubeletPolicy, or its file.")] = None
     controllers: Annotated[bool, Meta(description="Whether Deployments and their like make pods.")] = True
-    extenders: Annotated[bool, Meta(description="Whether extenders of the configuration are asked, in real time.")] = (
+    extenders: Annotated[bool, Meta(description="Whether extenders of the configuration are called, in real time.")] = (
         False
     )
     pools: Annotated[str | JsonObject | None, Meta(description="NodePools, or their file.")] = None

@@ -24,7 +24,7 @@ ParameterValue: TypeAlias = str | int | float | bool
 class ConfigurationChoice(DocumentPart, frozen=True):
     """A scheduler to compare with others."""
 
-    name: Annotated[str, Meta(description="The name in results; default: that of the file, or `default`.")] = ""
+    name: Annotated[str, Meta(description="The name in results; default: the name of the file, or `default`.")] = ""
     config: Annotated[
         str | JsonObject | None,
         Meta(description="A KubeSchedulerConfiguration, or its file; default: kube-scheduler's own defaults."),
@@ -36,7 +36,7 @@ class ConfigurationChoice(DocumentPart, frozen=True):
 class InputChoice(DocumentPart, frozen=True):
     """A workload on a cluster; exactly one of `manifests` and `scenario`."""
 
-    name: Annotated[str, Meta(description="The name in results; default: that of the file, or `input`.")] = ""
+    name: Annotated[str, Meta(description="The name in results; default: the name of the file, or `input`.")] = ""
     manifests: Annotated[
         list[str | JsonObject],
         Meta(description="Manifests and dumps as for `simulate -f`: files, directories, or objects."),
@@ -44,7 +44,7 @@ class InputChoice(DocumentPart, frozen=True):
     scenario: Annotated[str | JsonObject | None, Meta(description="A Scenario, or its file.")] = None
     until: Annotated[
         str | float | None,
-        Meta(description="With `manifests`: go on for so much virtual time; default: until nothing changes any more."),
+        Meta(description="With `manifests`: continue for this virtual time; default: until nothing changes any more."),
     ] = None
     kubelets: Annotated[
         str | JsonObject | None, Meta(description="With `manifests`: a KubeletPolicy, or its file.")
@@ -66,7 +66,7 @@ class Sweep(DocumentPart, frozen=True, kw_only=True):
 
     api_version: Annotated[str, Meta(description="`steersman.dev/v1alpha1`.")] = SWEEP_VERSION
     kind: Annotated[str, Meta(description="`Sweep`.")] = SWEEP_KIND
-    name: Annotated[str, Meta(description="A name for reports; default: that of the file.")] = ""
+    name: Annotated[str, Meta(description="A name for reports; default: the name of the file.")] = ""
     description: Annotated[str, Meta(description="What it is about.")] = ""
     configurations: Annotated[
         list[ConfigurationChoice], Meta(description="Schedulers; default: kube-scheduler's own defaults.")
@@ -74,11 +74,11 @@ class Sweep(DocumentPart, frozen=True, kw_only=True):
     inputs: Annotated[list[InputChoice], Meta(description="Workloads on clusters.")]
     parameters: Annotated[
         dict[str, list[ParameterValue]],
-        Meta(description="Values that stand for `${name}` in scenarios and configurations, each of which is tried."),
+        Meta(description="Values of `${name}` in scenarios and configurations; each of them is run."),
     ] = {}
     seeds: Annotated[
         int | list[int] | SeedRange,
-        Meta(description="So many from 0 on, or these, or `{first: 100, count: 50}`. Default: one, 0."),
+        Meta(description="Number of seeds from 0 on, a list, or `{first: 100, count: 50}`. Default: 1."),
     ] = 1
 
     measures: Annotated[

@@ -46,7 +46,7 @@ NO_PROGRESS: Final = (
     "--until sets another end"
 )
 STANDS_STILL: Final = "time stands still: pod {} was tried {} times at one moment; {}"
-EXTENDERS_DECIDE: Final = "with extenders, decisions cannot be looked at before they are made: use step()"
+EXTENDERS_DECIDE: Final = "with extenders, decisions cannot be previewed: use step()"
 MAX_REPLICAS: Final = 64
 """Replicas that are placed at a time, at most."""
 

@@ -61,7 +61,7 @@ class RealTimeExtender:
         return _wait_for(self._http.prioritize(pod, nodes))
 
     async def bind(self, pod: PodInfo, node_name: str) -> None:
-        raise ExtenderError(f"extender {self.name} is not asked to bind in a simulation")
+        raise ExtenderError(f"extender {self.name} is not called to bind in a simulation")
 
     async def process_preemption(
         self, pod: PodInfo, victims: Mapping[str, NodeVictims], pods_on: PodsOn

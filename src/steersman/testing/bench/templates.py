@@ -193,7 +193,7 @@ def _value(expression: str, whole: str, variables: Mapping[str, int]) -> Number:
     except ZeroDivisionError as error:
         raise _refused(whole, "divides by zero") from error
     if rest is not None:
-        raise _refused(whole, f"goes on after its end with {rest!r}")
+        raise _refused(whole, f"continues after its end with {rest!r}")
     return value
 
 

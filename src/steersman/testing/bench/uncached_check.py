@@ -43,7 +43,7 @@ class UncachedCheck:
             self._scheduler.cache.validate_state()
         except StateInvariantError as error:
             raise WorkloadError(f"the columns are not what nodes and pods make them: {error}") from error
-        return (f"{self.compared} evaluations are the same when nothing is kept",)
+        return (f"{self.compared} evaluations are the same without caches",)
 
     def _observe(self, pod: PodInfo, evaluation: Evaluation) -> None:
         self._seen += 1
@@ -59,7 +59,7 @@ class UncachedCheck:
         self.compared += 1
         if kept != fresh:
             where = ", ".join(_differences(kept, fresh))
-            raise WorkloadError(f"pod {pod.key} is not evaluated as it would be without anything kept: {where}")
+            raise WorkloadError(f"pod {pod.key} is evaluated differently without caches: {where}")
 
 
 def _document(evaluation: Evaluation, nodes: list[str]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class Resources:
 
     def find(self, kind: str) -> DiscoveredResource:
         if kind not in self._by_name:
-            raise SteersmanError(f"the API server knows no kind {kind!r}; write Kind, group/Kind or group/version/Kind")
+            raise SteersmanError(f"the API server has no kind {kind!r}; write Kind, group/Kind or group/version/Kind")
         return self._by_name[kind]
 
     def resource_of(self, obj: dict[str, Any]) -> DiscoveredResource:
