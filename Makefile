@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The whole developer interface. Every target installs what it needs into .venv first.
 VENV := .venv
-# Tests and benchmarks start hundreds of processes. Where nothing may be kept, each of them compiles every module anew.
+# Tests and benchmarks start hundreds of processes. Without bytecode files each of them compiles every module.
 unexport PYTHONDONTWRITEBYTECODE
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
@@ -76,12 +76,12 @@ $(MCP_STAMP): requirements/mcp.lock scripts/locked_tools.sh
 run: $(STAMP)
 	$(VENV)/bin/steersman simulate -f examples/quickstart/cluster.yaml -f examples/quickstart/pods.yaml --seed 1
 
-# A worker per core; one that is done takes tests over from another. TESTS="tests/api tests/client" runs a part.
+# One worker per core; idle workers steal tests. TESTS="tests/api tests/client" runs a part.
 test: $(STAMP)
 	@echo "test: all tests, or TESTS=\"tests/queue tests/cli\"; about five minutes on two cores, with a percentage at the end of each line"
 	$(PY) -m pytest -n auto --dist worksteal $(TESTS)
 
-# Property tests alone, each with so many times the examples of `make test`: make properties EXAMPLES=20 looks for longer.
+# Property tests only, with four times the examples of `make test`, or EXAMPLES=20 times.
 properties: $(STAMP)
 	STEERSMAN_EXAMPLES=$(or $(EXAMPLES),4) $(PY) -m pytest -n auto --dist worksteal -m hypothesis $(TESTS)
 
@@ -92,59 +92,59 @@ check: $(STAMP)
 	$(VENV)/bin/lint-imports
 	$(PY) -m scripts.spdx
 
-# Fixes of generated pending pods, applied as another program would and simulated from scratch: make fixes-check FIXES="--pods 50"
+# Applies the fixes of generated pending pods and simulates the result: make fixes-check FIXES="--pods 50"
 fixes-check: $(STAMP)
 	$(PY) -m tests.fixes $(FIXES)
 
-# The site, into build/site: pages, and a reference that is written from the code. Warnings are errors.
+# Builds the site in build/site: pages, and a reference generated from the code. Warnings are errors.
 docs: $(STAMP) $(DOCS_STAMP)
 	$(PY) -m scripts.site build/site-source
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet
 	@echo "build/site/index.html"
 
-# The web page, into the package.
+# Builds the web page into the package.
 web: $(PAGE)
 
 $(PAGE): $(PAGE_SOURCES) scripts/web_page.py | $(STAMP)
 	$(PY) -m scripts.web_page build
 
-# Lints, type-checks and tests the sources of the page; apart from `make check` because it needs Node.
+# Lints, type-checks and tests the sources of the page; not part of `make check` because it needs Node.
 web-check: $(STAMP)
 	$(PY) -m scripts.web_page check
 
 bench: $(STAMP)
 	$(PY) -m benchmarks
 
-# The picture of docs/how-to/reports.md, drawn anew by a real browser.
+# Renders the picture of docs/how-to/reports.md in Chromium.
 report-picture: $(STAMP) $(BROWSER_STAMP)
 	CHROMIUM=$$(sh scripts/browser.sh) BROWSER_PYTHON=$(BROWSER)/bin/python $(PY) -m scripts.report_picture docs/report.png
 
-# The pictures of docs/how-to/web.md, drawn anew by a real browser.
+# Renders the pictures of docs/how-to/web.md in Chromium.
 web-pictures: $(STAMP) $(BROWSER_STAMP) $(PAGE)
 	CHROMIUM=$$(sh scripts/browser.sh) BROWSER_PYTHON=$(BROWSER)/bin/python $(PY) -m scripts.web_pictures docs/web
 
-# The web page of a sandbox that changes all the time, a large report file, and what ten open pages cost: WEB="500 5000" are nodes and pods.
+# Measures the web page of a busy sandbox, a large report file, and ten open pages: WEB="500 5000" are nodes and pods.
 bench-web: $(STAMP) $(BROWSER_STAMP) $(PAGE)
 	CHROMIUM=$$(sh scripts/browser.sh) BROWSER_PYTHON=$(BROWSER)/bin/python $(PY) -m benchmarks.web $(WEB)
 	CHROMIUM=$$(sh scripts/browser.sh) BROWSER_PYTHON=$(BROWSER)/bin/python $(PY) -m benchmarks.web.report_file $(WEB)
 	$(PY) -m benchmarks.web_page
 
-# Against kube-scheduler itself, on one real API server; RACE="--rounds 1 basic" runs a part of it.
+# Compares throughput with kube-scheduler on one real API server; RACE="--rounds 1 basic" runs a part.
 race: $(STAMP)
 	KUBEBUILDER_ASSETS=$$(sh scripts/control_plane/build.sh) $(PY) -m benchmarks.race $(RACE)
 
-# A shadow beside kube-scheduler itself, on the race's workloads; SHADOW="--nodes 300 --pods 1000" runs less.
+# Runs a shadow of kube-scheduler with the workloads of the race; SHADOW="--nodes 300 --pods 1000" makes it smaller.
 shadow-check: $(STAMP)
 	KUBEBUILDER_ASSETS=$$(sh scripts/control_plane/build.sh) $(PY) -m benchmarks.shadow --weights 100 $(SHADOW)
 
-# A Deployment on a sandbox, watched by three clients: SANDBOX="2000 200" are pods and nodes.
+# Scales a Deployment on a sandbox with three watching clients: SANDBOX="2000 200" are pods and nodes.
 bench-sandbox: $(STAMP)
 	$(PY) -m benchmarks.sandbox $(SANDBOX)
 
 conformance: $(STAMP)
 	$(VENV)/bin/steersman conformance $(FILES)
 
-# Recorded answers of kube-apiserver v1.36.4 to right and wrong objects, against those of the sandbox's API server.
+# Compares the sandbox's answers to valid and invalid objects with recorded answers of kube-apiserver v1.36.4.
 validation: $(STAMP)
 	$(PY) -m tests.validation.recorded_answers $(RECORDED)
 
@@ -154,40 +154,40 @@ e2e: $(STAMP) $(PAGE) $(CLIENTS_STAMP) $(BROWSER_STAMP) $(NOTEBOOK_STAMP) $(RAY_
 		MCP_PYTHON=$(CURDIR)/$(MCP)/bin/python \
 		sh scripts/control_plane/test.sh $(PY) $(TESTS)
 
-# Upstream's own tests of scheduling with kube-scheduler and with Steersman: make upstream-e2e UPSTREAM="--scheduler steersman"
+# Runs upstream's scheduling tests with kube-scheduler and with Steersman: make upstream-e2e UPSTREAM="--scheduler steersman"
 upstream-e2e: $(STAMP)
 	KUBEBUILDER_ASSETS=$$(sh scripts/control_plane/build.sh etcd kube-apiserver kube-scheduler kube-controller-manager e2e.test) \
 		$(PY) -m tests.upstream $(UPSTREAM)
 
-# Upstream's conformance specs on a sandbox: make sandbox-conformance UPSTREAM="--group sig-apps --focus ReplicaSet"
+# Runs upstream's conformance specs on a sandbox: make sandbox-conformance UPSTREAM="--group sig-apps --focus ReplicaSet"
 sandbox-conformance: $(STAMP)
 	KUBEBUILDER_ASSETS=$$(sh scripts/control_plane/build.sh etcd kube-apiserver kube-scheduler kubectl e2e.test) \
 		$(PY) -m tests.upstream --sandbox $(UPSTREAM)
 
-# Random faults over two replicas on a real control plane: make chaos MINUTES=30 SEED=7 CHAOS="--scheduler steersman"
+# Injects random faults into two replicas on a real control plane: make chaos MINUTES=30 SEED=7 CHAOS="--scheduler steersman"
 chaos: $(STAMP)
 	KUBEBUILDER_ASSETS=$$(sh scripts/control_plane/build.sh) $(PY) -m tests.chaos \
 		--minutes $(or $(MINUTES),5) --seed $(or $(SEED),1) $(CHAOS)
 
-# `make test` with every supported Python that is found here; TESTS="tests/api tests/client" runs a part of it.
+# Runs `make test` with every installed supported Python; TESTS="tests/api tests/client" runs a part.
 matrix:
 	@sh scripts/matrix.sh $(TESTS)
 
-# The tests with the oldest releases that pyproject.toml allows.
+# Runs the tests with the oldest dependencies that pyproject.toml allows.
 lowest: $(TOOLS_STAMP)
 	sh scripts/lowest.sh $(TOOLS)/bin/uv $(TESTS)
 
-# Writes requirements/*.lock anew; LOCK=--upgrade looks for newer releases, LOCK="--upgrade-package aiohttp" for one.
+# Regenerates requirements/*.lock; LOCK=--upgrade upgrades everything, LOCK="--upgrade-package aiohttp" one package.
 lock: $(TOOLS_STAMP)
 	sh scripts/lock.sh $(TOOLS)/bin/uv $(LOCK)
 
-# The bill of materials of the image, CycloneDX, checked against its schema.
+# Writes the image's bill of materials (CycloneDX) and validates it against the schema.
 sbom: $(STAMP) $(TOOLS_STAMP)
 	@mkdir -p dist
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(PY) -m scripts.sbom dist/steersman.cdx.json
 	$(TOOLS)/bin/python scripts/check_sbom.py dist/steersman.cdx.json
 
-# Everything that is published, reproducibly, into dist/; RELEASE="--base-image python:3.13-slim@sha256:…", see docs/release.md.
+# Builds all release artifacts reproducibly in dist/; RELEASE="--base-image python:3.13-slim@sha256:…", see docs/release.md.
 release: $(STAMP) $(TOOLS_STAMP)
 	$(PY) -m scripts.release $(RELEASE)
 	$(TOOLS)/bin/python scripts/check_sbom.py dist/steersman-*.cdx.json

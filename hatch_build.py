@@ -22,7 +22,7 @@ class MadeFiles(BuildHookInterface):
         finally:
             sys.path.remove(self.root)
         self._take(build_data, protobuf_fields.make(Path(self.root)), str(protobuf_fields.TARGET))
-        # In a checkout the page is built by `make web`, when somebody wants it.
+        # In a checkout the page is built by `make web`.
         if version != "editable":
             self._take(build_data, web_page.make(Path(self.root)), f"{web_page.TARGET}/**")
 

@@ -88,7 +88,7 @@ def unknown_resources(index: int) -> Variant:
 
 
 def bound_with_unknown_resources(index: int) -> Variant:
-    """Whoever may create pods may name the node as well."""
+    """A client that may create pods may also set the node name."""
     pod = plain(index).req(cpu="10m", **{f"example.com/device-{index}": 1})
     return Variant(pod.node(f"node-{index % 100}"))
 

@@ -39,10 +39,10 @@ SAMPLES: Final = 40
 
 
 class ForgetfulWriter(AcceptingWriter):
-    """Some pods cannot be scheduled; nobody wants to know which."""
+    """Some pods cannot be scheduled; their names are not reported."""
 
     def report_failure(self, failure: Failure) -> None:
-        """Not kept: what is measured is what the scheduler keeps."""
+        """Discard the event: only the scheduler's memory is measured."""
 
     def report_group_condition(self, group: api.PodGroup, condition: api.Condition) -> None:
         """Discard the condition."""

@@ -52,16 +52,16 @@ class AcceptingWriter:
     async def patch_pod_status(
         self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
     ) -> bool:
-        raise RuntimeError(f"the benchmark's pods preempt nobody, but {api.key(pod)} was to be patched")
+        raise RuntimeError(f"the benchmark's pods preempt no pods, but {api.key(pod)} was to be patched")
 
     async def delete_pod(self, pod: api.Pod) -> bool:
-        raise RuntimeError(f"the benchmark's pods preempt nobody, but {api.key(pod)} was to be deleted")
+        raise RuntimeError(f"the benchmark's pods preempt no pods, but {api.key(pod)} was to be deleted")
 
     def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
         """Nobody reads events here."""
 
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
-        raise RuntimeError(f"the benchmark's pods preempt nobody, but {api.key(victim)} was preempted")
+        raise RuntimeError(f"the benchmark's pods preempt no pods, but {api.key(victim)} was preempted")
 
     async def update_volume(self, volume: api.PersistentVolume) -> api.PersistentVolume:
         return volume
@@ -81,7 +81,7 @@ class AcceptingWriter:
         raise RuntimeError(f"the benchmark's pods use no devices, but {api.key(claim)} was to be deleted")
 
     async def set_extended_resource_claim(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
-        raise RuntimeError(f"the benchmark's pods use no devices, but {api.key(pod)} was to be told of some")
+        raise RuntimeError(f"the benchmark's pods use no devices, but {api.key(pod)} was to get a status with devices")
 
     def report_failure(self, failure: Failure) -> None:
         self.failures.append(failure)

@@ -134,7 +134,7 @@ async def _nothing() -> bytes:
 
 
 def shake_hands(port: int, seconds: float) -> int:
-    """As a stranger does, one after the other, so many a second at most; how many."""
+    """Send requests without a token one after the other, at a limited rate; return their number."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     end, made = time.monotonic() + seconds, 0

@@ -37,7 +37,7 @@ EVALUATIONS = 20
 ZONE = "topology.kubernetes.io/zone"
 HOST = "kubernetes.io/hostname"
 PREEMPTOR = make_pod("important").label("app", "web").priority(2000).req(cpu="2500m", memory="4Gi")
-#: Preemptors that look at pods anywhere: at those that stay, or at those that could go.
+#: Preemptors whose filters depend on pods of other nodes: on remaining pods, or on potential victims.
 SOCIABLE = {
     "zone spreading": PREEMPTOR.spread(ZONE, max_skew=PREEMPTORS, selector={"app": "web"}),
     "host anti-affinity": PREEMPTOR.anti_affinity(HOST, {"app": "web"}),
@@ -144,7 +144,7 @@ def measure_beside_nominated(nominated: int, pod: PodBuilder, node_count: int = 
 
 
 def beside_nominated() -> None:
-    """Half of the nodes have room for the pod; where somebody is nominated, none has."""
+    """Half of the nodes have room for the pod, except nodes with a nominated pod."""
     plain = make_pod("waiting").label("app", "web").req(cpu="2")
     kinds = {"local filters": plain, "hard zone spreading": plain.spread(ZONE, selector={"app": "web"})}
     print("evaluation on 1,000 nodes while pods are nominated, µs CPU")

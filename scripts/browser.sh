@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Prints the path of a Chromium for the tests of pages. Where there is none, Debian's package and what it needs are unpacked into
-# the cache directory, once; nothing is installed, no root is needed. Fails, with the reason, where there is no apt-get either.
+# Prints the path of Chromium for the tests of web pages. If it is missing, unpacks Debian's package and its dependencies into the
+# cache directory, once, without installing them and without root. Fails with the reason if there is no apt-get either.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/retry.sh"
@@ -33,7 +33,7 @@ done
 rm -rf ./*.deb usr/share/doc usr/share/man usr/share/locale
 mv "$browser/new" "$browser/root"
 
-# Chromium finds its libraries and fonts there, and nobody else does.
+# Only Chromium uses these libraries and fonts.
 libraries=$(find "$browser/root" -name '*.so*' -exec dirname {} + | sort -u | tr '\n' ':')
 cat >"$browser/fonts.conf" <<FONTS
 <?xml version="1.0"?>

@@ -54,7 +54,7 @@ def _walk(command: click.Command, context: click.Context) -> Iterator[CommandEnt
 
 
 def _options(command: click.Command, context: click.Context) -> Iterator[OptionEntry]:
-    """Without those that are hidden, and without `--help`, which every command has."""
+    """Return the options, without hidden ones and `--help`."""
     for parameter in command.params:
         record = parameter.get_help_record(context) if isinstance(parameter, click.Option) else None
         if record is not None:

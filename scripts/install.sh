@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# install.sh [VENV]: creates the virtual environment, installs the packages of requirements/dev.lock into it, each with the hash that
-# the lock names, and Steersman itself from here. Uses uv where there is one, else venv and pip.
+# install.sh [VENV]: creates the virtual environment and installs the packages of requirements/dev.lock, verified by hash, and this
+# checkout of Steersman. Uses uv if it is installed, else venv and pip.
 set -eu
 venv=${1:-.venv}
 . "$(dirname "$0")/retry.sh"
@@ -12,7 +12,7 @@ python=${PYTHON:-python3}
     exit 1
 }
 echo "install: $(grep -c '==' requirements/dev.lock) packages of requirements/dev.lock, and Steersman, go into $venv; once, a minute or more"
-# Without isolation, Steersman is built by the hatchling of the lock and not by whichever is newest.
+# Without build isolation, Steersman is built with the locked hatchling instead of the newest.
 if command -v uv >/dev/null 2>&1; then
     [ -x "$venv/bin/python" ] || uv venv --quiet --python "$python" "$venv"
     attempt uv pip install --python "$venv/bin/python" --require-hashes -r requirements/dev.lock
@@ -25,7 +25,7 @@ else
     echo "install: Steersman itself"
     attempt "$@" --no-deps --no-build-isolation -e .
 fi
-# Byte code is written once, also where PYTHONDONTWRITEBYTECODE is set: without it every start compiles four hundred modules, which takes
-# longer than all else that a start does. On all cores, and of what is imported: pip would take as long for Plotly, which is only read.
+# Compile bytecode once, in parallel, even if PYTHONDONTWRITEBYTECODE is set: otherwise every start compiles four hundred
+# modules, which takes most of its time. Only imported packages are compiled; pip would spend as long on Plotly, which is only read.
 echo "install: compiling modules"
 "$venv/bin/python" -m compileall -q -j 0 -x '/(plotly|tests?|pip|setuptools|mypyc)/' src "$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# lock.sh UV [OPTION…]: writes requirements/*.lock anew from pyproject.toml, for every supported Python and platform, with the
-# hash of every file. What is locked already stays as long as it fits; `--upgrade`, or `--upgrade-package NAME`, looks for newer
-# releases. No file names an index: whoever installs uses their own.
+# lock.sh UV [OPTION…]: regenerates requirements/*.lock from pyproject.toml, for every supported Python and platform, with the
+# hash of every file. Locked versions stay while they satisfy pyproject.toml; `--upgrade`, or `--upgrade-package NAME`, gets newer
+# releases. No file names an index: installations use their configured one.
 set -eu
 uv=$1
 shift

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# locked_tools.sh VENV LOCK: an environment with what the lock names, each with its hash, and nothing else: tools of the developers
-# (uv and the SBOM's validator, MkDocs) that are not to be among what Steersman is tested with.
+# locked_tools.sh VENV LOCK: creates an environment with exactly the packages of the lock, verified by hash: developer tools (uv,
+# the SBOM validator, MkDocs) that must not be in the environment in which Steersman is tested.
 set -eu
 venv=$1
 lock=$2

@@ -39,7 +39,7 @@ def read_lock(path: Path) -> list[LockedPackage]:
         if line.startswith("#"):
             continue
         if not _read_line(line, packages):
-            raise LockError(f"{path}:{number}: not a line of a lock file: {line!r}; `make lock` writes it anew")
+            raise LockError(f"{path}:{number}: not a line of a lock file: {line!r}; run `make lock`")
     return packages
 
 

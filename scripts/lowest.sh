@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# lowest.sh UV [TEST…]: the tests with the oldest releases of its direct dependencies that pyproject.toml allows, in .venv-lowest.
-# Without arguments: the tests of the packages that stand on those dependencies. Linters are not part of it.
+# lowest.sh UV [TEST…]: runs tests in .venv-lowest, with the oldest direct dependencies that pyproject.toml allows. Default: the
+# tests of the packages that use these dependencies, without linters.
 set -eu
 uv=$1
 shift

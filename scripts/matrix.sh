@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# matrix.sh [TEST…]: the tests with every supported Python that is found (python3.X on the PATH, or among pyenv's versions), each
-# in an environment of its own: .venv-3.11, .venv-3.12, … PYTHONS="3.12 3.13" chooses. Says which are missing; fails if one fails, or
-# if none is found.
+# matrix.sh [TEST…]: runs the tests with every supported Python that is found (python3.X on the PATH, or in pyenv), each in its own
+# environment: .venv-3.11, .venv-3.12, … PYTHONS="3.12 3.13" selects versions. Names missing versions; fails if one fails or none
+# is found.
 set -u
 cd "$(dirname "$0")/.."
 
 find_python() {
     for candidate in "$(command -v "python$1" || true)" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/"$1".*/bin/python; do
-        # pyenv's shims are on the PATH for versions that are not chosen, and fail.
+        # pyenv has shims on the PATH for inactive versions; they fail.
         if [ -x "$candidate" ] && "$candidate" -c "import sys; sys.exit(sys.version_info[:2] != tuple(map(int, '$1'.split('.'))))" 2>/dev/null; then
             echo "$candidate"
             return

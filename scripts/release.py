@@ -50,7 +50,7 @@ _PROGRAM: Final = "kubectl-steersman"
 
 
 class ReleaseError(Exception):
-    """What stands in the way of a release, in words for whoever releases."""
+    """Reasons for which a release is refused, as messages."""
 
 
 def release(
@@ -99,7 +99,7 @@ def _build_distributions(source: Path, built: Path, epoch: int, address: str) ->
 
 
 def _check_page(wheel: Path) -> None:
-    """The hook of the build only warns without Node: an installation goes on, a release must not."""
+    """The build hook only warns without Node: an installation continues, a release must not."""
     with zipfile.ZipFile(wheel) as archive:
         if PAGE not in archive.namelist():
             raise ReleaseError(f"{wheel.name} has no {PAGE}: the web page was not built; `make web` says why")

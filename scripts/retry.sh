@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# attempt COMMAND…: a registry that answers "too many requests" is asked again. Sourced by the other scripts.
+# attempt COMMAND…: retries while a registry answers "too many requests". Sourced by the other scripts.
 attempt() {
     tries=0
     until "$@"; do

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Programs that read what we ship: promtool (alerts), zsh and fish (completions), groff (man page). Those that are not installed are unpacked
-# from their Debian packages into the cache directory, once; nothing is installed, no root is needed. Prints the directory to put
-# first into PATH. Fails, with the names, where there is no apt-get either.
+# Programs that read shipped files: promtool (alerts), zsh and fish (completions), groff (man page). Missing ones are unpacked from
+# their Debian packages into the cache directory, once, without installing them and without root. Prints the directory to put
+# first into PATH. Fails with their names if there is no apt-get either.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/retry.sh"
@@ -23,7 +23,7 @@ if ! command -v apt-get >/dev/null 2>&1; then
     exit 1
 fi
 
-# The packages with what they need and is not here, but for the pages and fonts of Prometheus' own web interface.
+# The packages and their missing dependencies, without the pages and fonts of Prometheus' web interface.
 needed() {
     apt-get -s --no-install-recommends install $packages 2>/dev/null | sed -n 's/^Inst \([^ ]*\).*/\1/p' | grep -v '^libjs-\|^fonts-'
 }
@@ -39,7 +39,7 @@ done
 rm -rf "$tools/root" ./*.deb usr/bin/prometheus usr/share/doc usr/share/man
 mv "$tools/new" "$tools/root"
 
-# Each finds its own libraries and macros there, and nobody else does.
+# Only these tools use the libraries and macros in these folders.
 libraries=$(find "$tools/root" -type d -name '*-linux-gnu' | tr '\n' ':')
 macros=$(echo "$tools"/root/usr/share/groff/[0-9]*)
 for found in "$tools"/root/usr/bin/promtool "$tools"/root/usr/bin/groff "$tools"/root/usr/bin/fish "$tools"/root/bin/zsh; do

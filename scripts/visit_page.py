@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Visits a page with a real browser and does what it is told: for tests and pictures, in an environment that has Playwright.
+"""Visits a page with Chromium and runs the given steps: for tests and pictures, in an environment with Playwright.
 
 `visit_page.py CHROMIUM` reads a JSON document from standard input: `url`, `width`, `height`, `theme` (light or dark) and
 `steps`, each a list of a name and arguments (see `STEPS`). It prints a JSON document: `values`, what each step gave; `console`
@@ -43,7 +43,7 @@ def accessibility(page: Page, script: str) -> list[str]:
 
 
 def drag(page: Page, selector: str, dx: float, dy: float) -> None:
-    """From the middle of an element, by so many pixels, in steps."""
+    """Drag from the middle of an element by a number of pixels, in steps."""
     box = page.locator(selector).bounding_box()
     assert box is not None, f"{selector} is not shown"
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

@@ -31,7 +31,7 @@ _LOCK: Final = "requirements/node.lock"
 
 
 class NodeError(Exception):
-    """Why the page cannot be built, in words for whoever builds."""
+    """Reason for which the page cannot be built, as a message."""
 
 
 class Node(NamedTuple):

@@ -105,7 +105,7 @@ class RunningScheduler:
         self._log = log
 
     async def round(self, pods: int) -> Cost:
-        """Has so many pods scheduled."""
+        """Schedule this number of pods."""
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 return await self._round(pods)

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Build programs of a real cluster from their published Go modules, each once, into the cache directory.
 # build.sh [--version 1.36|1.37] [PROGRAM…]
-#   etcd, kube-apiserver, kube-scheduler, kube-controller-manager, kubectl, helm or e2e.test; the first three when none is named.
-#   etcd, kubectl and helm are built once; the folder of the other version has links. e2e.test is that of the first.
-# Prints the directory of the binaries as its last line. KUBEBUILDER_ASSETS, when set, is taken as it is; what belongs to
-# another version than the first is in a folder beside it that is named after the release.
+#   etcd, kube-apiserver, kube-scheduler, kube-controller-manager, kubectl, helm or e2e.test; default: the first three.
+#   etcd, kubectl and helm are built once; the folder of the other version has links. e2e.test is of the first version.
+# Prints the directory of the binaries as its last line: KUBEBUILDER_ASSETS if it is set. Programs of another version than the
+# first are in a folder next to it, named after the release.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 first=1.36
@@ -40,7 +40,7 @@ package_of() {
     esac
 }
 
-# A registry may answer 429 for a while; what has been downloaded stays in Go's module cache.
+# A registry may answer 429 for a while; completed downloads stay in Go's module cache.
 download() {
     tries=0
     until go list -deps $2 "$1" >/dev/null; do
@@ -50,7 +50,7 @@ download() {
     done
 }
 
-# Under another name until it is whole: what was interrupted is built again.
+# Built under a temporary name, so that an interrupted build is repeated.
 build() {
     package=$(package_of "$1")
     began=$(date +%s)

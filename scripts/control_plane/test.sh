@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The end-to-end tests against real programs of a cluster: builds them when needed, and says so when it cannot. With CI=true
-# that is a failure: a gate that skips what it cannot run lets everything through.
-# test.sh PYTHON [FILE…]   PROGRAMS="etcd …" names other programs of the default version than those of `make e2e`
+# End-to-end tests against real programs of a cluster: builds them if needed, and skips with a message if it cannot. With CI=true
+# that is a failure, because a gate must not skip tests.
+# test.sh PYTHON [FILE…]   PROGRAMS="etcd …" names other programs of the default version than `make e2e`
 set -eu
 python=$1
 shift
@@ -10,8 +10,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 programs=${PROGRAMS:-etcd kube-apiserver kube-scheduler kube-controller-manager kubectl helm}
 newer="etcd kube-apiserver kube-scheduler"
 
-# Prints the folder of a version's programs, building what is missing; 3 if that needs Go and there is none.
-# Names of programs have no blanks: $2 is several words on purpose.
+# Prints the folder of a version's programs, after building missing ones; exit code 3 if Go is needed and missing.
+# Program names have no blanks: $2 is deliberately unquoted.
 provide() {
     if "$python" -m steersman.testing.control_plane --version "$1" $2 2>/dev/null; then
         :

@@ -14,7 +14,7 @@ TEXTS = {
     "image-pull-seconds": "How long an image is pulled that the node does not have.",
     "init-seconds": "How long each init container runs.",
     "run-seconds": 'So many seconds after its start the pod succeeds and its room is free: `"30"`, `"uniform(10, 60)"`. '
-    "Without it: for ever.",
+    "Without it: without end.",
     "exit-codes": 'With what containers exit, run by run: `"1,1,0"`.',
     "ready-after-seconds": "How long after its start a container is ready; `never` is possible.",
     "stop-seconds": "How long containers take to end when the pod is deleted. Without it: the whole grace period.",

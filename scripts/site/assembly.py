@@ -52,7 +52,7 @@ class BrokenLinkError(Exception):
 
 
 def assemble(target: Path) -> list[Path]:
-    """Writes the source of the site into a folder, anew; the pages."""
+    """Write the source of the site into an emptied folder; return the pages."""
     shutil.rmtree(target, ignore_errors=True)
     places = site_places()
     for path, place in places.items():
