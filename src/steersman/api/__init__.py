@@ -42,7 +42,9 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "go_text": "go_list quote",
         "go_values": "as_go_writes",
         "json_paths": "compile_path find_values",
-        "json_values": "Document TOO_DEEP elements fields_in_order group_kind is_same json_type merge_patch part",
+        "json_values": (
+            "Document TOO_DEEP create_merge_patch elements fields_in_order group_kind is_same json_type merge_patch part"
+        ),
         "kinds": "KINDS",
         "label_syntax": "key_errors value_errors",
         "lenient": "readable_part",

@@ -79,6 +79,7 @@ from steersman.api.json_paths import compile_path as compile_path, find_values a
 from steersman.api.json_values import (
     TOO_DEEP as TOO_DEEP,
     Document as Document,
+    create_merge_patch as create_merge_patch,
     elements as elements,
     fields_in_order as fields_in_order,
     group_kind as group_kind,

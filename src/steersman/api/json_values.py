@@ -93,6 +93,20 @@ def _fields_below(value: Any, path: str) -> Iterator[tuple[str, bool]]:
             yield from _fields_below(element, f"{path}[{index}]")
 
 
+def create_merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON merge patch from one document to the other."""
+    patch: dict[str, Any] = {name: None for name in before if name not in after}
+    for name, value in after.items():
+        old = before.get(name)
+        if isinstance(old, dict) and isinstance(value, dict):
+            inner = create_merge_patch(old, value)
+            if inner:
+                patch[name] = inner
+        elif old != value:
+            patch[name] = value
+    return patch
+
+
 def merge_patch(document: Any, patch: Any) -> Any:
     """Apply a JSON merge patch (RFC 7386): null removes, objects merge, other values replace."""
     if not isinstance(patch, Mapping):

@@ -5,9 +5,9 @@ recreated."""
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Final
 
-from steersman.explain.fixes.changes import Document
+from steersman.explain.fixes.changes import Document, set_or_remove
 from steersman.explain.fixes.fix import FixKind, ObjectName
 
 CONTROLLER_UID_LABELS: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
@@ -48,8 +48,10 @@ def as_new(served: Document) -> Document:
     made = without_generated_fields(served)
     metadata = {name: value for name, value in made["metadata"].items() if name not in _SERVER_METADATA}
     if made["kind"] == "PersistentVolumeClaim":
-        _put(metadata, "annotations", _without_binding(metadata.get("annotations") or {}))
-        _put(metadata, "finalizers", [each for each in metadata.get("finalizers") or () if each != _PROTECTION])
+        set_or_remove(metadata, "annotations", _without_binding(metadata.get("annotations") or {}))
+        set_or_remove(
+            metadata, "finalizers", [each for each in metadata.get("finalizers") or () if each != _PROTECTION]
+        )
     return {**{name: value for name, value in made.items() if name != "status"}, "metadata": metadata}
 
 
@@ -68,11 +70,3 @@ def without_generated_fields(document: Document) -> Document:
 
 def _without_binding(annotations: Document) -> Document:
     return {name: value for name, value in annotations.items() if not name.startswith(_BINDING_ANNOTATIONS)}
-
-
-def _put(holder: Document, name: str, value: Any) -> None:
-    """Set the value, or remove the field if the value is empty."""
-    if value:
-        holder[name] = value
-    else:
-        holder.pop(name, None)

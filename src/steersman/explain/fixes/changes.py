@@ -8,10 +8,12 @@ further from the current value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from steersman import api
+from steersman.api import create_merge_patch
 from steersman.explain.fixes.fix import FixKind, ObjectName, PodMove
 
 Document: TypeAlias = dict[str, Any]
@@ -82,6 +84,8 @@ class SpecPlace(NamedTuple):
     target: ObjectName
     #: Path to the object that has the spec: field names and list positions.
     path: tuple[str | int, ...] = ()
+    #: Objects that have to be recreated after a change.
+    recreates: tuple[Recreation, ...] = ()
 
     def change(self, kind: FixKind, summary: str, edit: Edit) -> Change:
         """Return a change of the spec. Its edit raises `LookupError` if the template does not
@@ -94,7 +98,7 @@ class SpecPlace(NamedTuple):
             if spec == before:
                 raise KeyError(summary)
 
-        return Change(kind, summary, self.target, edit_document)
+        return Change(kind, summary, self.target, edit_document, recreates=self.recreates)
 
     def spec_of(self, document: Document) -> Document:
         """Return the spec in the document, for editing."""
@@ -103,6 +107,48 @@ class SpecPlace(NamedTuple):
             part = part[name] if isinstance(name, int) else part.setdefault(name, {})
         found: Document = part
         return found
+
+
+# -- edits -------------------------------------------------------------------------------------------------------------
+
+
+def set_field(value: Any, *path: str | int) -> Edit:
+    """Return the edit that sets the field at the path, whose parents must exist."""
+
+    def edit(document: Document) -> None:
+        holder: Any = document
+        for name in path[:-1]:
+            holder = holder[name]
+        holder[path[-1]] = value
+
+    return edit
+
+
+def remove_field(*path: str) -> Edit:
+    """Return the edit that removes the field at the path, and parents that are empty without it."""
+
+    def edit(document: Document) -> None:
+        name, *rest = path
+        if rest and isinstance(document.get(name), dict):
+            remove_field(*rest)(document[name])
+        if not rest or not document.get(name):
+            document.pop(name, None)
+
+    return edit
+
+
+def set_or_remove(holder: Document, name: str, value: Any) -> None:
+    """Set the field, or remove it if the value is empty."""
+    if value:
+        holder[name] = value
+    else:
+        holder.pop(name, None)
+
+
+def containers_in(spec: api.PodSpec) -> Iterator[tuple[str, int, api.Container]]:
+    """Yield the containers of the spec with the name of their list and their position in it."""
+    for list_name, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
+        yield from ((list_name, position, container) for position, container in enumerate(containers))
 
 
 def container_of(spec: Document, list_name: str, position: int, name: str) -> Document:
@@ -128,20 +174,6 @@ def edited(changes: Iterable[Change], originals: Mapping[ObjectName, Document]) 
     return documents
 
 
-def merge_patch(before: Document, after: Document) -> Document:
-    """Return the JSON merge patch from one document to the other."""
-    patch: Document = {name: None for name in before if name not in after}
-    for name, value in after.items():
-        old = before.get(name)
-        if isinstance(old, dict) and isinstance(value, dict):
-            inner = merge_patch(old, value)
-            if inner:
-                patch[name] = inner
-        elif old != value:
-            patch[name] = value
-    return patch
-
-
 def replaces_containers(patch: Document) -> bool:
     """Return whether a merge patch replaces whole containers, and so drops fields that are unknown
     here."""
@@ -151,7 +183,7 @@ def replaces_containers(patch: Document) -> bool:
 def strategic_patch(before: Document, after: Document) -> Document | None:
     """Return the equivalent strategic merge patch, which keeps unnamed fields of containers; None
     if a merge patch does not touch containers."""
-    return _strategic(before, after) if replaces_containers(merge_patch(before, after)) else None
+    return _strategic(before, after) if replaces_containers(create_merge_patch(before, after)) else None
 
 
 def _strategic(before: Document, after: Document) -> Document:

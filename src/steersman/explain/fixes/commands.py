@@ -18,13 +18,14 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from steersman.api import create_merge_patch
 from steersman.explain.fixes.api_rules import (
     CONTROLLER_UID_LABELS,
     as_new,
     has_to_be_recreated,
     without_generated_fields,
 )
-from steersman.explain.fixes.changes import Change, Document, Recreation, merge_patch, strategic_patch
+from steersman.explain.fixes.changes import Change, Document, Recreation, strategic_patch
 from steersman.explain.fixes.fix import FixKind, ObjectName
 
 _RESTARTED: Final = frozenset({"Deployment", "DaemonSet"})
@@ -141,7 +142,7 @@ def _patch(target: ObjectName, before: Document, after: Document, *, replaced: s
     if there are any."""
     strategic = strategic_patch(before, after)
     form = "merge" if strategic is None else "strategic"
-    patch = merge_patch(before, after) if strategic is None else strategic
+    patch = create_merge_patch(before, after) if strategic is None else strategic
     if not replaced:
         text = json.dumps(patch, separators=(",", ":"))
         return _kubectl("patch", target, f"--type={form}", "-p", text)

@@ -11,8 +11,16 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from steersman import api
-from steersman.explain.fixes.changes import Change, Document, Edit, NumberedChange, Recreation, SpecPlace
-from steersman.explain.fixes.fix import FixKind, ObjectName
+from steersman.explain.fixes.changes import (
+    Change,
+    Document,
+    NumberedChange,
+    Recreation,
+    SpecPlace,
+    set_field,
+    set_or_remove,
+)
+from steersman.explain.fixes.fix import FixKind, ObjectName, object_name
 from steersman.explain.fixes.input_documents import InputDocuments
 from steersman.explain.fixes.pod_changes import Alternative
 from steersman.simulation import Simulation
@@ -22,15 +30,10 @@ _MAX_CLASSES: Final = 3
 
 
 class DeviceClaimPlace(NamedTuple):
-    """A claim's place for changes, its spec, and the objects to recreate after a change."""
+    """A claim's place for changes, and its spec."""
 
     place: SpecPlace
     spec: api.ResourceClaimSpec
-    recreates: tuple[Recreation, ...] = ()
-
-    def change(self, kind: FixKind, summary: str, edit: Edit) -> Change:
-        """Return a change of the claim's spec."""
-        return self.place.change(kind, summary, edit)._replace(recreates=self.recreates)
 
     @property
     def text(self) -> str:
@@ -68,7 +71,7 @@ def device_claims(
     simulation: Simulation, pod: api.Pod, workload: ObjectName | None, given: InputDocuments
 ) -> Iterator[DeviceClaimPlace]:
     """Yield the pod's claims without devices whose claim or template is in the input."""
-    again = Recreation(ObjectName(pod.KIND, pod.metadata.namespace, pod.metadata.name), workload)
+    again = Recreation(object_name(pod), workload)
     namespace = pod.metadata.namespace
     made = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses}
     for reference in pod.spec.resource_claims:
@@ -84,12 +87,12 @@ def device_claims(
         template = simulation.cluster.find(api.ResourceClaimTemplate, f"{namespace}/{name}")
         target = ObjectName(api.ResourceClaimTemplate.KIND, namespace, name)
         if template is not None and target in given:
-            yield DeviceClaimPlace(SpecPlace(target, ("spec",)), template.spec.spec, (again,))
+            yield DeviceClaimPlace(SpecPlace(target, ("spec",), (again,)), template.spec.spec)
 
 
-def _request(spec: Document, position: int) -> Document:
-    found: Document = spec["devices"]["requests"][position]["exactly"]
-    return found
+def _exactly(position: int) -> tuple[str | int, ...]:
+    """Return the path of a request in the spec of a claim."""
+    return "devices", "requests", position, "exactly"
 
 
 def _fewer(claim: DeviceClaimPlace) -> Iterator[Alternative]:
@@ -103,12 +106,8 @@ def _fewer(claim: DeviceClaimPlace) -> Iterator[Alternative]:
 def _lower_count(claim: DeviceClaimPlace, position: int, request: api.DeviceRequest, asked: int) -> NumberedChange:
     def make(step: int) -> Change:
         count = asked - step
-
-        def edit(spec: Document) -> None:
-            _request(spec, position)["count"] = count
-
         summary = f"lower the count of request {request.name} in {claim.text} from {asked} to {count}"
-        return claim.change(FixKind.DEVICE_COUNT, summary, edit)
+        return claim.place.change(FixKind.DEVICE_COUNT, summary, set_field(count, *_exactly(position), "count"))
 
     return NumberedChange(f"{claim.text} {request.name}", FixKind.DEVICE_COUNT, 1, asked - 1, make)
 
@@ -126,12 +125,12 @@ def _without_selector(claim: DeviceClaimPlace) -> Iterator[Alternative]:
 
 def _dropped_selector(claim: DeviceClaimPlace, position: int, request: str, expression: str) -> Change:
     def edit(spec: Document) -> None:
-        found = _request(spec, position)
+        found = spec["devices"]["requests"][position]["exactly"]
         left = [each for each in found["selectors"] if (each.get("cel") or {}).get("expression") != expression]
-        _put_list(found, "selectors", left)
+        set_or_remove(found, "selectors", left)
 
     summary = f"drop the selector {expression} from request {request} in {claim.text}"
-    return claim.change(FixKind.DEVICE_SELECTOR, summary, edit)
+    return claim.place.change(FixKind.DEVICE_SELECTOR, summary, edit)
 
 
 def _without_constraint(claim: DeviceClaimPlace) -> Iterator[Alternative]:
@@ -143,24 +142,13 @@ def _without_constraint(claim: DeviceClaimPlace) -> Iterator[Alternative]:
 def _dropped_constraint(claim: DeviceClaimPlace, index: int, attribute: str) -> Change:
     def edit(spec: Document) -> None:
         constraints = spec["devices"]["constraints"]
-        _put_list(spec["devices"], "constraints", [*constraints[:index], *constraints[index + 1 :]])
+        set_or_remove(spec["devices"], "constraints", [*constraints[:index], *constraints[index + 1 :]])
 
     summary = f"drop the constraint on {attribute} from {claim.text}"
-    return claim.change(FixKind.DEVICE_CONSTRAINT, summary, edit)
+    return claim.place.change(FixKind.DEVICE_CONSTRAINT, summary, edit)
 
 
 def _with_class(claim: DeviceClaimPlace, position: int, request: api.DeviceRequest, name: str) -> Change:
-    def edit(spec: Document) -> None:
-        _request(spec, position)["deviceClassName"] = name
-
     old = request.exactly.device_class_name if request.exactly is not None else ""
     summary = f"change the device class of request {request.name} in {claim.text} from {old} to {name}"
-    return claim.change(FixKind.DEVICE_CLASS, summary, edit)
-
-
-def _put_list(holder: Document, name: str, entries: list[Document]) -> None:
-    """Set the list, or remove it if it is empty."""
-    if entries:
-        holder[name] = entries
-    else:
-        holder.pop(name)
+    return claim.place.change(FixKind.DEVICE_CLASS, summary, set_field(name, *_exactly(position), "deviceClassName"))

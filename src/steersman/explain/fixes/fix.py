@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from steersman import api
+
 
 class FixKind(StrEnum):
     """Kinds of fixes, for programs. Among fixes of the same size, the earlier kind comes first."""
@@ -57,6 +59,11 @@ class ObjectName(msgspec.Struct, frozen=True, rename="camel"):
     kind: str
     namespace: str
     name: str
+
+
+def object_name(obj: api.Object) -> ObjectName:
+    """Return the kind, namespace and name of the object."""
+    return ObjectName(obj.KIND, obj.metadata.namespace if obj.NAMESPACED else "", obj.metadata.name)
 
 
 class ObjectDeletion(msgspec.Struct, frozen=True, rename="camel"):

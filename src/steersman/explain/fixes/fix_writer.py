@@ -16,8 +16,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from steersman.api import create_merge_patch
 from steersman.explain.fixes.api_rules import as_new, has_to_be_recreated
-from steersman.explain.fixes.changes import Change, Document, edited, merge_patch, replaces_containers
+from steersman.explain.fixes.changes import Change, Document, edited, replaces_containers
 from steersman.explain.fixes.commands import commands, refused_name
 from steersman.explain.fixes.fix import Fix, FixKind, ObjectDeletion, ObjectName, ObjectPatch
 from steersman.explain.fixes.input_documents import InputDocuments
@@ -215,7 +216,7 @@ def _deletions(draft: FixDraft, absent: Collection[ObjectName] = ()) -> Iterator
 
 
 def _patch(target: ObjectName, before: Document, after: Document) -> ObjectPatch:
-    return ObjectPatch(target.kind, target.namespace, target.name, merge_patch(before, after))
+    return ObjectPatch(target.kind, target.namespace, target.name, create_merge_patch(before, after))
 
 
 def _deletion(name: ObjectName, *, orphans: bool = False) -> ObjectDeletion:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from steersman import api
-from steersman.explain.fixes.changes import Change, Document, SpecPlace, container_of
+from steersman.explain.fixes.changes import Change, Document, SpecPlace, container_of, containers_in
 from steersman.explain.fixes.fix import FixKind
 from steersman.explain.fixes.pod_changes import Alternative
 from steersman.framework import ANY_ADDRESS, HostPort, host_ports
@@ -75,16 +75,15 @@ def _free_numbers(spec: api.PodSpec, pods: Sequence[api.Pod]) -> list[tuple[_Wan
 
 
 def _taken(spec: api.PodSpec, pods: Sequence[api.Pod]) -> Iterator[_WantedPort]:
-    for list_name, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
-        for index, container in enumerate(containers):
-            for port in container.ports:
-                wanted = (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port)
-                holder = next(
-                    (pod for pod in pods if port.host_port and ports_conflict([wanted], tuple(host_ports(pod.spec)))),
-                    None,
-                )
-                if holder is not None:
-                    yield _WantedPort(list_name, index, container.name, wanted, holder)
+    for list_name, position, container in containers_in(spec):
+        for port in container.ports:
+            wanted = (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port)
+            holder = next(
+                (pod for pod in pods if port.host_port and ports_conflict([wanted], tuple(host_ports(pod.spec)))),
+                None,
+            )
+            if holder is not None:
+                yield _WantedPort(list_name, position, container.name, wanted, holder)
 
 
 def _next_free(wanted: _WantedPort, used: set[HostPort]) -> int | None:

@@ -13,7 +13,7 @@ from steersman import api
 from steersman.cluster.controllers import controller_of
 from steersman.explain.fixes.api_rules import as_new
 from steersman.explain.fixes.changes import Change, Document
-from steersman.explain.fixes.fix import FixKind, ObjectName
+from steersman.explain.fixes.fix import FixKind, object_name
 from steersman.explain.fixes.trial_edits import reference
 from steersman.simulation import Simulation
 
@@ -23,7 +23,7 @@ class JobRestart:
 
     def __init__(self, job: api.Job, pods: Mapping[str, api.Pod]) -> None:
         """Collect the unfinished pods. Those of a suspended Job end anyway and are not counted."""
-        self.target = ObjectName(job.KIND, job.metadata.namespace, job.metadata.name)
+        self.target = object_name(job)
         self._unfinished = tuple(pod for pod in pods.values() if _is_of(pod, job))
         #: Pods with a node, which end.
         self.ended = tuple(api.key(pod) for pod in self._unfinished if pod.spec.node_name and not job.spec.suspend)
@@ -38,8 +38,7 @@ class JobRestart:
         """Return the part that every fix of the Job's template includes."""
         lost = " and ".join(self._losses())
         summary = f"restart Job {self.target.name}{', so that ' if lost else ''}{lost}"
-        pods = tuple(ObjectName(pod.KIND, pod.metadata.namespace, pod.metadata.name) for pod in self._unfinished)
-        return Change(FixKind.RECREATE, summary, delete=pods)
+        return Change(FixKind.RECREATE, summary, delete=tuple(map(object_name, self._unfinished)))
 
     def _losses(self) -> Iterator[str]:
         if self.ended:

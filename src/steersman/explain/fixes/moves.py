@@ -18,9 +18,9 @@ from typing import Final
 from steersman import api
 from steersman.api import codec, from_label_selector
 from steersman.base import InputError
-from steersman.explain.fixes.changes import Change, Document
+from steersman.explain.fixes.changes import Change, set_field
 from steersman.explain.fixes.commands import piped
-from steersman.explain.fixes.fix import FixKind, ObjectName, PodMove
+from steersman.explain.fixes.fix import FixKind, PodMove, object_name
 from steersman.explain.fixes.host_ports import holders
 from steersman.explain.fixes.injected_fields import InjectedFields
 from steersman.explain.fixes.trial_edits import replace_pod
@@ -213,17 +213,14 @@ def _names(pod: api.Pod) -> set[str]:
 
 
 def _move(pod: api.Pod, node: str) -> Change:
-    def edit(document: Document) -> None:
-        document["spec"]["nodeName"] = node
-
     namespace, name = pod.metadata.namespace, pod.metadata.name
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace}}
     path = shlex.quote(f"/api/v1/namespaces/{namespace}/pods/{name}/eviction")
     return Change(
         FixKind.MOVE,
         f"move pod {api.key(pod)} from {pod.spec.node_name} to {node}",
-        ObjectName("Pod", namespace, name),
-        edit,
+        object_name(pod),
+        set_field(node, "spec", "nodeName"),
         command=piped(eviction, f"kubectl create --raw {path} -f -"),
         moves=PodMove(namespace, name, pod.spec.node_name, node),
     )

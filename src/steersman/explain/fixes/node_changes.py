@@ -6,13 +6,13 @@ As in `pod_changes`, an alternative is a tuple of changes that belong together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from steersman import api
-from steersman.explain.fixes.changes import Change, Document
+from steersman.explain.fixes.changes import Change, Document, set_or_remove
 from steersman.explain.fixes.commands import kubectl
-from steersman.explain.fixes.fix import FixKind, ObjectName
+from steersman.explain.fixes.fix import FixKind, object_name
 from steersman.explain.fixes.pod_changes import Alternative, meets, required_node_terms, untolerated
 from steersman.scheduler.diagnosis import taint_text
 
@@ -30,7 +30,7 @@ def uncordon(node: api.Node) -> Change:
         _drop_taints(spec, lambda taint: taint.get("key") == CORDONED)
 
     name = node.metadata.name
-    return Change(FixKind.UNCORDON, f"uncordon node {name}", _name(node), edit, command=kubectl("uncordon", name))
+    return Change(FixKind.UNCORDON, f"uncordon node {name}", object_name(node), edit, command=kubectl("uncordon", name))
 
 
 def remove_taints(spec: api.PodSpec, node: api.Node) -> Iterator[Alternative]:
@@ -47,7 +47,9 @@ def _removed_taint(node: api.Node, taint: api.Taint) -> Change:
 
     name, text = node.metadata.name, taint_text(taint)
     command = kubectl("taint", "nodes", name, f"{text}-")
-    return Change(FixKind.NODE_TAINT, f"remove the taint {text} from node {name}", _name(node), edit, command=command)
+    return Change(
+        FixKind.NODE_TAINT, f"remove the taint {text} from node {name}", object_name(node), edit, command=command
+    )
 
 
 def add_labels(spec: api.PodSpec, node: api.Node) -> Iterator[Alternative]:
@@ -102,17 +104,10 @@ def _labelled(node: api.Node, key: str, value: str) -> Change:
     had = f", which is {node.metadata.labels[key]} now" if overwrites else ""
     options = ["--overwrite"] if overwrites else []
     command = kubectl("label", "node", name, f"{key}={value}", options=options)
-    return Change(FixKind.NODE_LABEL, f"label node {name} with {key}={value}{had}", _name(node), edit, command=command)
+    return Change(
+        FixKind.NODE_LABEL, f"label node {name} with {key}={value}{had}", object_name(node), edit, command=command
+    )
 
 
-def _drop_taints(spec: Document, is_dropped: Any) -> None:
-    taints = spec.get("taints") or []
-    left = [taint for taint in taints if not is_dropped(taint)]
-    if left:
-        spec["taints"] = left
-    else:
-        spec.pop("taints", None)
-
-
-def _name(node: api.Node) -> ObjectName:
-    return ObjectName("Node", "", node.metadata.name)
+def _drop_taints(spec: Document, is_dropped: Callable[[Document], bool]) -> None:
+    set_or_remove(spec, "taints", [taint for taint in spec.get("taints") or () if not is_dropped(taint)])

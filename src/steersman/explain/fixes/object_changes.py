@@ -11,8 +11,8 @@ from steersman import api
 from steersman.api import quantity
 from steersman.cluster.controllers import controller_of
 from steersman.cluster.store import QuotaExcess
-from steersman.explain.fixes.changes import AnyChange, Change, Document, SpecPlace
-from steersman.explain.fixes.fix import FixKind, ObjectName
+from steersman.explain.fixes.changes import AnyChange, Change, Document, SpecPlace, set_field
+from steersman.explain.fixes.fix import FixKind, ObjectName, object_name
 from steersman.explain.fixes.pod_changes import Alternative
 from steersman.explain.fixes.requests import lower_request
 from steersman.scheduler.diagnosis import Shortage
@@ -88,12 +88,9 @@ def raise_quotas(excesses: Iterable[QuotaExcess]) -> tuple[Change, ...]:
 def _raised(excess: QuotaExcess, name: str) -> Change:
     namespace, _, quota = excess.quota.partition("/")
     hard = quantity.canonical(quantity.add(excess.used[name], excess.added[name]))
-
-    def edit(document: Document) -> None:
-        document["spec"]["hard"][name] = hard
-
     summary = f"raise {name} of quota {quota} from {quantity.canonical(excess.hard[name])} to {hard}"
-    return Change(FixKind.QUOTA, summary, ObjectName(api.ResourceQuota.KIND, namespace, quota), edit)
+    target = ObjectName(api.ResourceQuota.KIND, namespace, quota)
+    return Change(FixKind.QUOTA, summary, target, set_field(hard, "spec", "hard", name))
 
 
 def lower_to_quotas(place: SpecPlace, spec: api.PodSpec, excesses: Iterable[QuotaExcess]) -> Alternative | None:
@@ -124,13 +121,9 @@ def suspended_job(simulation: Simulation, pod: api.Pod) -> ObjectName | None:
     job = simulation.cluster.find(api.Job, f"{pod.metadata.namespace}/{owner.name}")
     if job is None or job.metadata.uid != owner.uid or not job.spec.suspend:
         return None
-    return ObjectName(job.KIND, job.metadata.namespace, job.metadata.name)
+    return object_name(job)
 
 
 def resume_job(job: ObjectName) -> Change:
     """Resume the Job, so that it creates pods again."""
-
-    def edit(document: Document) -> None:
-        document["spec"]["suspend"] = False
-
-    return Change(FixKind.RESUME_JOB, f"resume Job {job.name}", job, edit)
+    return Change(FixKind.RESUME_JOB, f"resume Job {job.name}", job, set_field(False, "spec", "suspend"))

@@ -13,7 +13,15 @@ from typing import Final, TypeAlias
 
 from steersman import api
 from steersman.api import NO_EXECUTE, NO_SCHEDULE, lazy, tolerates
-from steersman.explain.fixes.changes import AnyChange, Change, Document, NumberedChange, SpecPlace
+from steersman.explain.fixes.changes import (
+    AnyChange,
+    Change,
+    Document,
+    NumberedChange,
+    SpecPlace,
+    remove_field,
+    set_field,
+)
 from steersman.explain.fixes.fix import FixKind
 from steersman.scheduler.diagnosis import taint_text, term_text
 
@@ -97,10 +105,8 @@ def _term_of(expression: api.NodeSelectorRequirement) -> api.NodeSelectorTerm:
 
 
 def _dropped_key(place: SpecPlace, key: str, value: str) -> Change:
-    def edit(spec: Document) -> None:
-        _without(spec, ("nodeSelector", key))
-
-    return place.change(FixKind.NODE_SELECTOR, f"drop {key}={value} from the node selector", edit)
+    summary = f"drop {key}={value} from the node selector"
+    return place.change(FixKind.NODE_SELECTOR, summary, remove_field("nodeSelector", key))
 
 
 def _relaxed_expression(
@@ -158,11 +164,8 @@ def _dropped_expression(place: SpecPlace, term: int, unmet: api.NodeSelectorRequ
 
 
 def _dropped_node_affinity(place: SpecPlace, terms: tuple[api.NodeSelectorTerm, ...]) -> Change:
-    def edit(spec: Document) -> None:
-        _without(spec, ("affinity", "nodeAffinity", REQUIRED))
-
-    text = " or ".join(map(term_text, terms))
-    return place.change(FixKind.NODE_AFFINITY, f"drop the required node affinity ({text})", edit)
+    summary = f"drop the required node affinity ({' or '.join(map(term_text, terms))})"
+    return place.change(FixKind.NODE_AFFINITY, summary, remove_field("affinity", "nodeAffinity", REQUIRED))
 
 
 # -- pods and their domains --------------------------------------------------------------------------------------------
@@ -170,22 +173,17 @@ def _dropped_node_affinity(place: SpecPlace, terms: tuple[api.NodeSelectorTerm, 
 
 def drop_pod_affinity(place: SpecPlace, spec: api.PodSpec) -> Iterator[Alternative]:
     """Yield the removal of each required term about other pods, then of all of them."""
-    affinity = spec.affinity
-    if affinity is None:
-        return
-    required = (
-        affinity.pod_affinity.required_during_scheduling_ignored_during_execution if affinity.pod_affinity else ()
+    affinity = spec.affinity or api.Affinity()
+    kinds = (
+        (FixKind.POD_AFFINITY, "podAffinity", affinity.pod_affinity),
+        (FixKind.POD_ANTI_AFFINITY, "podAntiAffinity", affinity.pod_anti_affinity),
     )
     dropped = [
-        _dropped_term(place, FixKind.POD_AFFINITY, "podAffinity", position, term)
-        for position, term in enumerate(required)
+        _dropped_term(place, kind, name, position, term)
+        for kind, name, terms in kinds
+        if terms is not None
+        for position, term in enumerate(terms.required_during_scheduling_ignored_during_execution)
     ]
-    anti = affinity.pod_anti_affinity
-    forbidden = anti.required_during_scheduling_ignored_during_execution if anti is not None else ()
-    dropped += (
-        _dropped_term(place, FixKind.POD_ANTI_AFFINITY, "podAntiAffinity", position, term)
-        for position, term in enumerate(forbidden)
-    )
     yield from ((each,) for each in dropped)
     if len(dropped) > 1:
         yield tuple(dropped)
@@ -200,7 +198,7 @@ def _dropped_term(place: SpecPlace, kind: FixKind, name: str, position: int, ter
         if left:
             spec["affinity"][name][REQUIRED] = left
         else:
-            _without(spec, ("affinity", name, REQUIRED))
+            remove_field("affinity", name, REQUIRED)(spec)
 
     what = "affinity" if kind is FixKind.POD_AFFINITY else "anti-affinity"
     wanted = _selector_text(term.label_selector)
@@ -263,11 +261,8 @@ def _constraint_text(constraint: api.TopologySpreadConstraint, position: int) ->
 def remove_gates(place: SpecPlace, spec: api.PodSpec) -> Change:
     """Remove all scheduling gates. Only their controllers may do that, after their own checks:
     `fix_writer` leaves the removal out of commands and of patches for a live cluster."""
-
-    def edit(document: Document) -> None:
-        document.pop("schedulingGates", None)
-
-    return place.change(FixKind.SCHEDULING_GATES, _gates_clause("have {} lift {}", spec.scheduling_gates), edit)
+    summary = _gates_clause("have {} lift {}", spec.scheduling_gates)
+    return place.change(FixKind.SCHEDULING_GATES, summary, remove_field("schedulingGates"))
 
 
 def gates_text(gates: Sequence[api.PodSchedulingGate]) -> str:
@@ -287,21 +282,8 @@ def _gate_owner(gate: str) -> str:
 
 def set_scheduler(place: SpecPlace, spec: api.PodSpec, profile: str) -> Change:
     """Set the name of an existing scheduler profile."""
-
-    def edit(document: Document) -> None:
-        document["schedulerName"] = profile
-
     summary = f"set schedulerName from {spec.scheduler_name} to {profile}"
-    return place.change(FixKind.SCHEDULER_NAME, summary, edit)
-
-
-def _without(document: Document, path: tuple[str, ...]) -> None:
-    """Remove the field at the path, and parents that are empty without it."""
-    name, *rest = path
-    if rest and isinstance(document.get(name), dict):
-        _without(document[name], tuple(rest))
-    if not rest or not document.get(name):
-        document.pop(name, None)
+    return place.change(FixKind.SCHEDULER_NAME, summary, set_field(profile, "schedulerName"))
 
 
 def _is_written(document: Document, part: api.NodeSelectorRequirement) -> bool:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from steersman import api
 from steersman.api import quantity
-from steersman.explain.fixes.changes import Change, Document, NumberedChange, SpecPlace, container_of
+from steersman.explain.fixes.changes import Change, Document, NumberedChange, SpecPlace, container_of, containers_in
 from steersman.explain.fixes.fix import FixKind
 from steersman.scheduler.diagnosis import Shortage
 
@@ -104,8 +104,7 @@ def _largest(spec: api.PodSpec, resource: str) -> _Request | None:
         return _Request("", 0, "", of_pod)
     requests = [
         _Request(list_name, position, container.name, _number(container.resources, resource))
-        for list_name, containers in (("containers", spec.containers), ("initContainers", spec.init_containers))
-        for position, container in enumerate(containers)
+        for list_name, position, container in containers_in(spec)
     ]
     largest = max(requests, key=lambda request: request.asks, default=None)
     return largest if largest is not None and largest.asks else None

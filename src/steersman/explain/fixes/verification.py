@@ -20,13 +20,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from steersman import api
-from steersman.api import codec
+from steersman.api import codec, create_merge_patch
 from steersman.base import InputError
 from steersman.cluster.controllers import controller_of
 from steersman.cluster.store import PodAdmission, QuotaExcess, StatusError, quota_ledger
-from steersman.explain.fixes.changes import Change, Document, Edit, SpecPlace, merge_patch
+from steersman.explain.fixes.changes import Change, Document, Edit, SpecPlace
 from steersman.explain.fixes.commands import deletion
-from steersman.explain.fixes.fix import FixKind, ObjectName
+from steersman.explain.fixes.fix import FixKind, ObjectName, object_name
 from steersman.explain.fixes.injected_fields import InjectedFields
 from steersman.explain.fixes.input_documents import InputDocuments
 from steersman.explain.fixes.job_restart import JobRestart
@@ -182,7 +182,7 @@ class Verifier:
         """Return where the pod's spec is changed; None if that object is not in the input."""
         metadata, owner = self.pod.metadata, controller_of(self.pod)
         if self.workload is None or owner is None:
-            place = SpecPlace(ObjectName("Pod", metadata.namespace, metadata.name))
+            place = SpecPlace(self._own_name)
             return place if place.target in self.documents else None
         maker, workload = ObjectName(owner.kind, metadata.namespace, owner.name), self.workload
         if self.is_given and maker not in self.documents:
@@ -194,7 +194,7 @@ class Verifier:
 
     @property
     def _own_name(self) -> ObjectName:
-        return ObjectName("Pod", self.pod.metadata.namespace, self.pod.metadata.name)
+        return object_name(self.pod)
 
     def refused_document(self, edits: Mapping[ObjectName, tuple[Document, Document]]) -> Document | None:
         """Return the refused pod after the edits; None if the pod was not refused."""
@@ -320,7 +320,7 @@ class Verifier:
                 self._restart.carry_out(trial, after)
                 gone.clear()
             elif target.kind != "Pod":
-                trial.patch(reference(target), merge_patch(before, after))
+                trial.patch(reference(target), create_merge_patch(before, after))
         refused = self.refused_document(edits)
         if refused is not None:
             trial.add(refused, validate="ignore")

@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from steersman import api
 from steersman.api import NO_PROVISIONER, STORAGE, class_of_claim, class_of_volume, quantity
-from steersman.explain.fixes.changes import Change, Document, NumberedChange, Recreation, SpecPlace
-from steersman.explain.fixes.fix import FixKind, ObjectName
+from steersman.explain.fixes.changes import Change, Document, NumberedChange, Recreation, SpecPlace, set_field
+from steersman.explain.fixes.fix import FixKind, ObjectName, object_name
 from steersman.explain.fixes.input_documents import InputDocuments
 from steersman.explain.fixes.pod_changes import Alternative
 from steersman.explain.fixes.requests import amount_text, byte_quantum
@@ -28,8 +28,6 @@ class ClaimOfPod(NamedTuple):
 
     claim: api.PersistentVolumeClaim
     place: SpecPlace | None
-    #: Objects to recreate after a change.
-    recreates: tuple[Recreation, ...] = ()
 
 
 def unbound_claims(
@@ -40,8 +38,11 @@ def unbound_claims(
         claim = simulation.cluster.find(api.PersistentVolumeClaim, f"{pod.metadata.namespace}/{name}")
         if claim is not None and not claim.spec.volume_name:
             place = _place(simulation, claim, workload, given)
-            recreates = _recreations(pod, claim, workload) if place is not None and place.path else ()
-            yield ClaimOfPod(claim, place, recreates)
+            if place is not None and place.path:
+                place = place._replace(
+                    recreates=tuple(Recreation(object_name(each), workload) for each in (claim, pod))
+                )
+            yield ClaimOfPod(claim, place)
 
 
 def _claim_names(pod: api.Pod) -> Iterator[str]:
@@ -49,16 +50,10 @@ def _claim_names(pod: api.Pod) -> Iterator[str]:
     yield from (source.claim_name for source in sources if source is not None and source.claim_name)
 
 
-def _recreations(pod: api.Pod, claim: api.PersistentVolumeClaim, workload: ObjectName | None) -> tuple[Recreation, ...]:
-    """Return the claim and the pod, which are recreated after a change of the claim template."""
-    names = ((claim.KIND, claim.metadata.name), (pod.KIND, pod.metadata.name))
-    return tuple(Recreation(ObjectName(kind, pod.metadata.namespace, name), workload) for kind, name in names)
-
-
 def _place(
     simulation: Simulation, claim: api.PersistentVolumeClaim, workload: ObjectName | None, given: InputDocuments
 ) -> SpecPlace | None:
-    target = ObjectName(claim.KIND, claim.metadata.namespace, claim.metadata.name)
+    target = object_name(claim)
     if target in given:
         return SpecPlace(target)
     if workload is None or workload.kind != api.StatefulSet.KIND or workload not in given:
@@ -100,12 +95,8 @@ def _smaller(simulation: Simulation, found: ClaimOfPod, place: SpecPlace) -> Num
 
     def make(step: int) -> Change:
         text = amount_text("memory", (highest - step + 1) * quantum)
-
-        def edit(spec: Document) -> None:
-            spec["resources"]["requests"][STORAGE] = text
-
         summary = f"lower the size of claim {name} from {amount_text('memory', asked)} to {text}"
-        return place.change(FixKind.CLAIM_SIZE, summary, edit)._replace(recreates=found.recreates)
+        return place.change(FixKind.CLAIM_SIZE, summary, set_field(text, "resources", "requests", STORAGE))
 
     return NumberedChange(f"size {name}", FixKind.CLAIM_SIZE, guess, highest, make)
 
@@ -127,11 +118,8 @@ def _can_provide(simulation: Simulation, storage_class: str) -> bool:
 
 
 def _with_class(found: ClaimOfPod, place: SpecPlace, old: str, name: str) -> Change:
-    def edit(spec: Document) -> None:
-        spec["storageClassName"] = name
-
     summary = f"change the storage class of claim {found.claim.metadata.name} from {old or 'none'} to {name}"
-    return place.change(FixKind.STORAGE_CLASS, summary, edit)._replace(recreates=found.recreates)
+    return place.change(FixKind.STORAGE_CLASS, summary, set_field(name, "storageClassName"))
 
 
 # -- what is missing ---------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 
 from steersman import api
 from steersman.cluster.controllers import controller_of
-from steersman.explain.fixes.fix import ObjectName
+from steersman.explain.fixes.fix import ObjectName, object_name
 from steersman.simulation import Simulation
 
 Membership = Callable[[api.OwnerReference | None], bool]
@@ -67,4 +67,4 @@ def _root_of(simulation: Simulation, owner: api.OwnerReference, namespace: str) 
     found: api.Object | None = None if kind is None else simulation.cluster.find(kind, f"{namespace}/{owner.name}")
     if found is None or found.metadata.uid != owner.uid:
         return None
-    return workload_of(simulation, found) or ObjectName(found.KIND, found.metadata.namespace, found.metadata.name)
+    return workload_of(simulation, found) or object_name(found)

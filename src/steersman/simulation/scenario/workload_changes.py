@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from steersman import api
-from steersman.api import codec, schema_of, similar, timestamps
+from steersman.api import codec, create_merge_patch, schema_of, similar, timestamps
 from steersman.base import InputError
 from steersman.cluster.apiserver import strategically_merged
 from steersman.cluster.controllers import LOAD, POD_TEMPLATE_HASH, REVISION, controller_of, parse_curve
@@ -29,7 +29,7 @@ def rollout_patch(store: Store, target: Target, rollout: Rollout, path: str) -> 
     """Return the patch that sets the workload's new template."""
     document = _document(store, target, path)
     before = document.get("spec", {}).get("template", {})
-    return {"spec": {"template": _difference(before, _new_template(store, target, rollout, document, path))}}
+    return {"spec": {"template": create_merge_patch(before, _new_template(store, target, rollout, document, path))}}
 
 
 def _new_template(store: Store, target: Target, rollout: Rollout, document: Patch, path: str) -> Patch:
@@ -49,18 +49,6 @@ def _new_template(store: Store, target: Target, rollout: Rollout, document: Patc
         raise InputError(error.message, field=f"{path}.template", value=rollout.template) from error
     template: Patch = merged["spec"]["template"]
     return template
-
-
-def _difference(old: Patch, new: Patch) -> Patch:
-    """Return the merge patch from `old` to `new`."""
-    patch: Patch = {name: None for name in old if name not in new}
-    for name, value in new.items():
-        before = old.get(name)
-        if isinstance(value, dict) and isinstance(before, dict):
-            patch[name] = _difference(before, value)
-        elif value != before:
-            patch[name] = value
-    return patch
 
 
 def load_patch(store: Store, target: Target, load: LoadChange, path: str) -> Patch:
