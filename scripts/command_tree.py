@@ -10,7 +10,7 @@ from typing import NamedTuple
 import click
 
 from steersman.cli import main
-from steersman.cli.exit_codes import ExitCode
+from steersman.cli.output import ExitCode
 
 EXIT_CODES = tuple((str(int(code)), code.meaning) for code in ExitCode)
 

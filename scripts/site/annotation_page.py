@@ -6,7 +6,7 @@ from __future__ import annotations
 from scripts.site.markdown import code, table
 from steersman.cluster.controllers.load_curve import LOAD
 from steersman.cluster.kubelets import NODE_ANNOTATIONS, POD_ANNOTATIONS
-from steersman.simulation.pools.node_costs import POOL_LABEL
+from steersman.simulation.node_pools import POOL_LABEL
 
 WHERE = "simulated kubelets"
 TEXTS = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from scripts.command_tree import EXIT_CODES, CommandEntry, command_entries
 from scripts.site.markdown import code, fenced, table
-from steersman.cli.run_unsupported import UNSUPPORTED
+from steersman.cli.run import UNSUPPORTED
 
 VARIABLES = (
     ("KUBECONFIG", "Where kubeconfigs are, as for kubectl."),

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from scripts.lockfile import ROOT
 from steersman.cli import main
-from steersman.cli.terminal import coloured
+from steersman.cli.output import coloured
 
 PICTURE = ROOT / "docs" / "terminal.svg"
 COMMAND = ("simulate", "--example", "quickstart", "--seed", "1", "--explain", "web-0")

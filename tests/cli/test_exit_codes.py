@@ -10,7 +10,7 @@ from scripts.command_tree import EXIT_CODES
 from tests.cli.commands import steersman
 from tests.cli.files import cluster
 
-from steersman.cli.exit_codes import ExitCode
+from steersman.cli.output import ExitCode
 from steersman.simulation import Simulation
 
 

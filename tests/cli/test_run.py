@@ -12,8 +12,7 @@ import pytest
 from tests.cli.commands import refused, steersman
 from tests.cli.files import CONFIG, write
 
-from steersman.cli.run import run, run_options
-from steersman.cli.run_unsupported import IGNORED, UNSUPPORTED
+from steersman.cli.run import IGNORED, UNSUPPORTED, run, run_options
 from steersman.config import FeatureGates, load, refuse_unsupported
 
 ELSEWHERE = ("--master", "http://127.0.0.1:1", "--leader-elect=false")

@@ -19,7 +19,7 @@ from tests.cli.commands import steersman
 from tests.cli.files import BIG_POD, cluster, write
 
 from steersman.cli import progress
-from steersman.cli.terminal import coloured
+from steersman.cli.output import coloured
 
 _ESCAPES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")

@@ -28,7 +28,7 @@ from steersman.explain.fixes import (
     find_fixes,
     without_partial_patches,
 )
-from steersman.explain.fixes.api_rules import as_new
+from steersman.explain.fixes.commands import as_new
 from steersman.simulation import Simulation
 
 Document = dict[str, Any]

@@ -13,8 +13,7 @@ import pytest
 from tests.cli.commands import refused
 
 from steersman.base.errors import InputError
-from steersman.cli.mcp_server.bounded import bounded_json
-from steersman.cli.mcp_server.command import ServerSettings, ToolAnswer, answer
+from steersman.cli.mcp_server.command import ServerSettings, ToolAnswer, answer, bounded_json
 from steersman.cli.mcp_server.tools import TOOLS
 
 CLUSTER = """

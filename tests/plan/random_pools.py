@@ -11,7 +11,7 @@ from typing import Any
 
 from steersman import Simulation, api
 from steersman.simulation import NodePools, load_pools
-from steersman.simulation.pools.node_costs import pool_of
+from steersman.simulation.node_pools import pool_of
 from steersman.testing import make_node, make_pod
 
 ZONES = ["a", "b"]

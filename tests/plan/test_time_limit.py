@@ -18,7 +18,7 @@ from steersman.plan.packing import NodeKind, Packing, PodClass, PoolRange, greed
 from steersman.plan.packing_model import _most, _sum_of_most
 from steersman.plan.pattern_bound import Bound, is_available, pattern_bound
 from steersman.plan.time_limit import TimeLimit
-from steersman.simulation.pools.node_pools import load_pools
+from steersman.simulation.node_pools import load_pools
 from steersman.testing import make_pod
 
 needs_solver = pytest.mark.skipif(not is_available(), reason="HiGHS is not installed")

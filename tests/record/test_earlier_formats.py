@@ -22,7 +22,7 @@ from steersman.config import FeatureGates, default_configuration
 from steersman.record import history, replay, simulation_at
 from steersman.record.comparison import comparable
 from steersman.record.frames import DecisionBody, RunBody
-from steersman.record.recorded_setup import run_body, scheduler_options
+from steersman.record.recorded_run import run_body, scheduler_options
 from steersman.scheduler.assembly.registry import default_registry
 from steersman.scheduler.diagnosis import Outcome
 

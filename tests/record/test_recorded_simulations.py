@@ -37,7 +37,7 @@ from steersman.record.frames import FrameKind
 from steersman.record.items import SimulationItem, given_items
 from steersman.record.recorded_run import read_run
 from steersman.record.segments import segment_files
-from steersman.record.steps import CALLS, NAMES_BY_METHOD
+from steersman.record.simulation_recorder import CALLS, NAMES_BY_METHOD
 from steersman.scheduler.assembly import AttemptObserver
 from steersman.scheduler.cycle.decision import Decision, Scheduled
 from steersman.scheduler.diagnosis import Outcome
@@ -218,7 +218,7 @@ def test_a_segment_that_is_wanted_within_a_call_starts_after_it(
             yield item
 
     with record_simulation(simulation, tmp_path) as recorder:
-        monkeypatch.setattr("steersman.record.steps.given_items", given_items_of_full_segments)
+        monkeypatch.setattr("steersman.record.simulation_recorder.given_items", given_items_of_full_segments)
         for number in range(4):
             several = [
                 make_node(f"m{number}").obj(),

@@ -9,7 +9,7 @@ import pytest
 from tests.scenario.scenarios import a_deployment, a_node, a_pod, a_scenario
 
 from steersman import api
-from steersman.simulation.pools.node_costs import price_of
+from steersman.simulation.node_pools import price_of
 from steersman.simulation.scenario import ScenarioResult, run_scenario
 
 

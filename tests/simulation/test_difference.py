@@ -10,7 +10,7 @@ from tests.simulation.clusters import a_node, a_pod, nodes, pods
 
 import steersman
 from steersman.simulation import Simulation
-from steersman.simulation.pools.node_costs import PRICE_ANNOTATION
+from steersman.simulation.node_pools import PRICE_ANNOTATION
 
 
 def test_a_fork_that_did_nothing_is_no_different() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from steersman import api
 from steersman.base.errors import InputError
-from steersman.simulation.pools.node_costs import PRICE_ANNOTATION, pool_of, price_of
+from steersman.simulation.node_pools import PRICE_ANNOTATION, pool_of, price_of
 from steersman.testing import make_node
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from steersman.base.errors import InputError
 from steersman.simulation import Simulation
-from steersman.simulation.pools.node_costs import pool_of, price_of
-from steersman.simulation.pools.node_pools import NodePools, load_pools
+from steersman.simulation.node_pools import NodePools, load_pools, pool_of, price_of
 from steersman.testing import make_pod
 
 ZONE = "topology.kubernetes.io/zone"

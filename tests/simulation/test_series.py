@@ -12,7 +12,7 @@ from tests.simulation.clusters import a_node, a_pod, nodes, pods
 
 from steersman.base.errors import InputError
 from steersman.simulation import Simulation
-from steersman.simulation.pools.node_costs import POOL_LABEL, PRICE_ANNOTATION
+from steersman.simulation.node_pools import POOL_LABEL, PRICE_ANNOTATION
 from steersman.simulation.results.series import MAX_SAMPLES, Series
 
 

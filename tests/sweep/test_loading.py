@@ -11,8 +11,8 @@ from tests.sweep.sweeps import write_scenario, write_sweep
 
 from steersman.base.errors import InputError
 from steersman.simulation.sweep import load_sweep
+from steersman.simulation.sweep.document import Matrix
 from steersman.simulation.sweep.execution import run
-from steersman.simulation.sweep.matrix import Matrix
 
 
 def refusal(folder: Path, **fields: Any) -> str:

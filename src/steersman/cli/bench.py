@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steersman.cli.exit_codes import ExitCode
-from steersman.cli.output import say, say_error
+from steersman.cli.output import ExitCode, say, say_error, terminal_width
 from steersman.cli.parameters import SEED, config_option, output_option, seed_option, version_option
 from steersman.cli.platforms import require_unix
 from steersman.cli.report_file import command_line, report_option, write_report
-from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
     from rich.status import Status

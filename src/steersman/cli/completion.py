@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`steersman completion`: prints the script for shell completion of commands, options and file
-names."""
+"""`steersman completion`, which prints the script for shell completion of commands, options and file
+names, and `steersman version`."""
 
 from __future__ import annotations
 
@@ -32,3 +32,25 @@ def completion(shell: str) -> None:
     root = click.get_current_context().find_root().command
     # The base class, because the subclass for bash would start a bash to learn its version.
     click.echo(ShellComplete.source(kind(root, {}, "steersman", _VARIABLE)))
+
+
+# -- version -----------------------------------------------------------------------------------------------------------
+
+
+def version_line() -> str:
+    from steersman.base import KUBE_SCHEDULER_VERSION, steersman_version
+
+    return f"steersman {steersman_version()} (kube-scheduler {KUBE_SCHEDULER_VERSION})"
+
+
+@click.command()
+def version() -> None:
+    """Print the version, and the kube-scheduler version whose decisions are made."""
+    click.echo(version_line())
+
+
+def print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """Callback: `--version` prints the version and ends the command."""
+    if wanted and not context.resilient_parsing:
+        click.echo(version_line())
+        context.exit()

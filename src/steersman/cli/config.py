@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from steersman.base import printable
-from steersman.cli.exit_codes import ExitCode
-from steersman.cli.output import SummaryGroup, say
+from steersman.cli.output import ExitCode, SummaryGroup, say
 from steersman.cli.parameters import gates_option, parse_gates, plugin_option
 
 if TYPE_CHECKING:

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from steersman.cli.exit_codes import ExitCode
-from steersman.cli.output import say
+from steersman.cli.output import ExitCode, say, terminal_width
 from steersman.cli.parameters import version_option
 from steersman.cli.progress import working
-from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
     from steersman.testing.conformance import Agreement

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steersman.cli.exit_codes import ExitCode
 from steersman.cli.live_cluster import cluster_options, run_on_cluster
-from steersman.cli.output import say_answer
+from steersman.cli.output import ExitCode, say_answer, terminal_width
 from steersman.cli.parameters import output_option
 from steersman.cli.run import checked_command_line
-from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
     from steersman.kube.client import ChosenCluster, Transport

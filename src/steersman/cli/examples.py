@@ -13,9 +13,8 @@ from typing import Final, NamedTuple
 import click
 
 from steersman.base import InputError
-from steersman.cli.output import SummaryGroup, say
+from steersman.cli.output import SummaryGroup, say, terminal_width
 from steersman.cli.parameters import CommandT
-from steersman.cli.terminal import terminal_width
 
 _INSTALLED: Final = Path(__file__).parents[1] / "example_files"
 _OF_A_CLONE: Final = Path(__file__).parents[3] / "examples"

@@ -14,9 +14,8 @@ import click
 
 from steersman.base import InputError, printable
 from steersman.cli.examples import example_option
-from steersman.cli.exit_codes import ExitCode
 from steersman.cli.live_cluster import cluster_documents, cluster_options, effective_settings, run_on_cluster
-from steersman.cli.output import say, say_json, say_note, say_yaml
+from steersman.cli.output import ExitCode, say, say_json, say_note, say_yaml, terminal_width
 from steersman.cli.parameters import (
     MANIFESTS,
     extenders_option,
@@ -29,7 +28,6 @@ from steersman.cli.parameters import (
 )
 from steersman.cli.plan_inputs import example_of, load_simulation
 from steersman.cli.progress import working
-from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
     from steersman.explain import PodExplanation

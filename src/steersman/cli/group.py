@@ -12,15 +12,14 @@ import click
 
 from steersman.base import InputErrors, SteersmanError
 from steersman.cli.bench import bench
-from steersman.cli.completion import completion
+from steersman.cli.completion import completion, print_version, version
 from steersman.cli.config import config
 from steersman.cli.conformance import conformance
 from steersman.cli.doctor import doctor
 from steersman.cli.examples import examples
-from steersman.cli.exit_codes import ExitCode
 from steersman.cli.explain import explain
 from steersman.cli.mcp import mcp
-from steersman.cli.output import SummaryGroup, say_error
+from steersman.cli.output import ExitCode, SummaryGroup, say_error
 from steersman.cli.plan import plan
 from steersman.cli.progress import timed
 from steersman.cli.record import history, replay
@@ -29,7 +28,6 @@ from steersman.cli.sandbox import sandbox
 from steersman.cli.shadow import shadow
 from steersman.cli.simulate import simulate
 from steersman.cli.sweep import sweep
-from steersman.cli.version import print_version, version
 
 LONG_RUNNING: Final = ("run", "sandbox", "shadow", "mcp")
 """Commands that run until they are stopped, so that their duration is not shown."""

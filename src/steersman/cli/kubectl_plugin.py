@@ -12,13 +12,13 @@ from collections.abc import Mapping
 
 import click
 
+from steersman.cli.completion import version
 from steersman.cli.doctor import doctor
 from steersman.cli.explain import explain
 from steersman.cli.group import ErrorLines
 from steersman.cli.live_cluster import FROM_KUBECTL
 from steersman.cli.plan import plan
 from steersman.cli.simulate import simulate
-from steersman.cli.version import version
 
 COMMANDS: Mapping[str, click.Command] = {
     "why": explain,

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steersman.base import InputError
-from steersman.cli.exit_codes import ExitCode
-from steersman.cli.output import SummaryGroup, say_error
+from steersman.cli.output import ExitCode, SummaryGroup, say_error
 from steersman.cli.parameters import Given, chosen_validation
 from steersman.cli.plan_compare import compare
 from steersman.cli.plan_inputs import example_of, load_simulation, plan_options, planned, sources_of, stdin_of

@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from steersman.cli.exit_codes import ExitCode
 from steersman.cli.explain import MAX_NODES, answer_texts
-from steersman.cli.output import say, say_json, say_note, say_yaml
+from steersman.cli.output import ExitCode, say, say_json, say_note, say_yaml, terminal_width
 from steersman.cli.parameters import Given
 from steersman.cli.report_file import command_line, write_report
-from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
     from steersman import api

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from steersman.cli.exit_codes import ExitCode
 from steersman.cli.moments import seconds_of_record
-from steersman.cli.output import say_answer, say_note
+from steersman.cli.output import ExitCode, say_answer, say_note, terminal_width
 from steersman.cli.parameters import output_option, plugin_option, trust_option
 from steersman.cli.progress import working
-from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
     from steersman.record import DecisionBody, DecisionDifference, History, Replay

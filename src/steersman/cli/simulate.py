@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steersman.cli.examples import check_can_be_simulated, example_option, scenario_of
-from steersman.cli.exit_codes import ExitCode
 from steersman.cli.explain import MAX_NODES
 from steersman.cli.live_cluster import cluster_documents
-from steersman.cli.output import say, say_answer, say_error, say_note
+from steersman.cli.output import ExitCode, say, say_answer, say_error, say_note, terminal_width
 from steersman.cli.parameters import (
     MANIFESTS,
     SEED,
@@ -33,7 +32,6 @@ from steersman.cli.plan_inputs import is_live, live_options, planned, scheduler_
 from steersman.cli.progress import progress_bar, working
 from steersman.cli.record import recording
 from steersman.cli.report_file import command_line, interactive_option, report_option, write_page, write_report
-from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
     from steersman.explain import PodExplanation

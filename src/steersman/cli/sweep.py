@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from steersman.cli.examples import example_option, sweep_of
-from steersman.cli.exit_codes import ExitCode
-from steersman.cli.output import say_answer, say_error
+from steersman.cli.output import ExitCode, say_answer, say_error, terminal_width
 from steersman.cli.platforms import require_unix
 from steersman.cli.report_file import command_line, report_option, write_report
-from steersman.cli.sweep_progress import sweep_progress
-from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
     from steersman.simulation.sweep import SweepResult
@@ -67,6 +64,7 @@ def sweep(
 
     Exits with 1 if a run could not be carried out or did not come to rest: the rows say why.
     """
+    from steersman.cli.sweep_table import sweep_progress
     from steersman.simulation.sweep import run
 
     require_unix("sweep")

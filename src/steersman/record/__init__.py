@@ -2,15 +2,15 @@
 """Records: the inputs and decisions of a scheduler on disk, for inspection and replay.
 
     simulation ─► simulation_recorder ─┐
-    scheduler ─► recorded_ports, ports ─► scheduler_recorder ─► recorder ─► log ─► segments      items, frames, blocks, files
+    scheduler ─► recording, ports ─► scheduler_recorder ─► recorder ─► log ─► segments      items, frames, blocks, files
 
     segments ─► reader, expansion ─► history, moment
                                  ├─► recorded_run ─► replay                                      simulations
-                                 └─► stimuli ─► scheduler_comparison, what_if ─► scheduler_replay ─► replay_loop
+                                 └─► scheduler_comparison, what_if ─► scheduler_replay ─► replay_loop
 
-`items` defines what a recorder writes, `frames` what a reader returns, `steps` converts the calls
-of a simulation to items and back, `comparison` defines the result of a replay. Scores are compared
-through `scheduler.engine.totals_digest`. docs/record.md describes the format.
+`items` defines what a recorder writes, `frames` what a reader returns, `comparison` the result of a
+replay. Scores are compared through `scheduler.engine.totals_digest`. docs/record.md describes the
+format.
 """
 
 from steersman.base import lazy_exports
@@ -25,12 +25,10 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "history": "History HistoryEntry decision_table history",
         "moment": "KnownCluster simulation_at with_decided_node",
         "reader": "Problem ProblemKind RecordReader",
-        "recorded_run": "body_of read_run record_bounds",
-        "recorded_setup": "run_body simulation_setup",
+        "recorded_run": "body_of read_run record_bounds run_body simulation_setup",
         "recording": "LiveRecording",
         "replay": "replay",
         "segments": "Limits",
-        "simulation_recorder": "record_simulation",
-        "steps": "repeat",
+        "simulation_recorder": "record_simulation repeat",
     },
 )

@@ -20,12 +20,16 @@ from steersman.record.moment import (
     with_decided_node as with_decided_node,
 )
 from steersman.record.reader import Problem as Problem, ProblemKind as ProblemKind, RecordReader as RecordReader
-from steersman.record.recorded_run import body_of as body_of, read_run as read_run, record_bounds as record_bounds
-from steersman.record.recorded_setup import run_body as run_body, simulation_setup as simulation_setup
+from steersman.record.recorded_run import (
+    body_of as body_of,
+    read_run as read_run,
+    record_bounds as record_bounds,
+    run_body as run_body,
+    simulation_setup as simulation_setup,
+)
 from steersman.record.recording import LiveRecording as LiveRecording
 from steersman.record.replay import replay as replay
 from steersman.record.segments import Limits as Limits
-from steersman.record.simulation_recorder import record_simulation as record_simulation
-from steersman.record.steps import repeat as repeat
+from steersman.record.simulation_recorder import record_simulation as record_simulation, repeat as repeat
 
 __all__: list[str]

@@ -12,7 +12,7 @@ import msgspec
 
 from steersman.base import REPLAY_VERSION, steersman_version
 from steersman.record.frames import DecisionBody, RunBody
-from steersman.record.recorded_setup import file_digest
+from steersman.record.recorded_run import file_digest
 
 OTHER_VERSION: Final = "the record is of Steersman {}, and this is {}"
 _ROUNDED_DIGITS: Final = 14

@@ -31,15 +31,18 @@ from steersman.record.frames import (
 from steersman.record.items import kind_text
 from steersman.record.reader import RecordReader, snapshot_of
 from steersman.record.recorded_run import (
+    NO_CONSENT,
+    PluginConsent,
     RecordedRun,
     RecordedStep,
     body_of,
     first_problem,
     read_run,
     record_bounds,
+    scheduler_options,
+    simulation_setup,
 )
-from steersman.record.recorded_setup import NO_CONSENT, PluginConsent, scheduler_options, simulation_setup
-from steersman.record.steps import do_again, repeat, step_of
+from steersman.record.simulation_recorder import do_again, repeat, step_of
 from steersman.scheduler.assembly import PluginSource
 from steersman.simulation import JournaledCall, Simulation
 

@@ -17,10 +17,9 @@ from steersman.record.comparison import ALL_FIELDS, WHAT_IF, Replay, comparable,
 from steersman.record.decisions import DecisionCollector
 from steersman.record.frames import DecisionBody
 from steersman.record.reader import RecordReader
-from steersman.record.recorded_run import RecordedRun, first_run, read_run
-from steersman.record.recorded_setup import PluginConsent, simulation_setup
+from steersman.record.recorded_run import PluginConsent, RecordedRun, first_run, read_run, simulation_setup
 from steersman.record.scheduler_comparison import SchedulerComparison
-from steersman.record.steps import repeat
+from steersman.record.simulation_recorder import repeat
 from steersman.record.what_if import WhatIfComparison
 from steersman.scheduler.assembly import PluginSource
 from steersman.simulation import Simulation, SimulationSetup

@@ -27,11 +27,9 @@ from steersman.record.comparison import (
 )
 from steersman.record.frames import DecisionBody, Frame, FrameKind, RunBody, StateBody
 from steersman.record.reader import ProblemKind, RecordReader, snapshot_of
-from steersman.record.recorded_run import body_of
-from steersman.record.recorded_setup import PluginConsent, scheduler_options
+from steersman.record.recorded_run import PluginConsent, body_of, scheduler_options
 from steersman.record.replay_loop import StepNotPossible
-from steersman.record.scheduler_replay import SchedulerReplay
-from steersman.record.stimuli import RecordedStimulus, stimuli
+from steersman.record.scheduler_replay import RecordedStimulus, SchedulerReplay, stimuli
 from steersman.scheduler.assembly import SchedulerOptions
 
 KILLED: Final = (

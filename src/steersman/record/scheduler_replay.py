@@ -6,8 +6,9 @@ frames ─► one stimulus with its results ─► scheduler ─► decisions, c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -19,9 +20,13 @@ from steersman.kube.observe import AttemptMetrics, Metrics
 from steersman.record.decisions import DecisionCollector
 from steersman.record.expansion import snapshot_object
 from steersman.record.frames import (
+    AnswerBody,
+    BindingBody,
     CallEndBody,
     DecisionBody,
     Frame,
+    FrameKind,
+    NestedWatchEventBody,
     RunBody,
     StateBody,
     TaskStepBody,
@@ -31,10 +36,77 @@ from steersman.record.frames import (
 )
 from steersman.record.items import kind_text
 from steersman.record.ports import BeginnerPort, ExtenderPort, ReaderPort, WriterPort
-from steersman.record.replay_loop import GatedTasks, ReplayLoop, StepNotPossible, closed_unless_made
-from steersman.record.replayed_ports import ReplayedCalls, ReplayedClock
-from steersman.record.stimuli import RecordedStimulus
+from steersman.record.recorded_run import body_of
+from steersman.record.replay_loop import (
+    GatedTasks,
+    ReplayedCalls,
+    ReplayedClock,
+    ReplayLoop,
+    StepNotPossible,
+    closed_unless_made,
+)
 from steersman.scheduler.assembly import HostAction, Scheduler, SchedulerOptions, restore_scheduler
+
+StimulusBody: TypeAlias = WatchEventBody | TickBody | TaskStepBody | CallEndBody
+ResultBody: TypeAlias = DecisionBody | BindingBody | AnswerBody | NestedWatchEventBody
+_STIMULUS_BODIES: Final[dict[int, type[StimulusBody]]] = {
+    FrameKind.WATCH_EVENT: WatchEventBody,
+    FrameKind.TICK: TickBody,
+    FrameKind.TASK_STEP: TaskStepBody,
+    FrameKind.CALL_END: CallEndBody,
+}
+_RESULT_BODIES: Final[dict[int, type[ResultBody]]] = {
+    FrameKind.DECISION: DecisionBody,
+    FrameKind.BINDING: BindingBody,
+    FrameKind.ANSWER: AnswerBody,
+    FrameKind.NESTED_WATCH_EVENT: NestedWatchEventBody,
+}
+
+
+class RecordedStimulus(msgspec.Struct, frozen=True):
+    """A stimulus with its results."""
+
+    time: float
+    body: StimulusBody
+    decisions: tuple[DecisionBody, ...] = ()
+    bindings: tuple[BindingBody, ...] = ()
+    answers: tuple[AnswerBody, ...] = ()
+    #: Objects that were delivered during calls.
+    told: tuple[NestedWatchEventBody, ...] = ()
+
+
+def stimuli(frames: Iterable[Frame], directory: Path) -> Iterator[RecordedStimulus | Frame]:
+    """Yield the stimuli of a record, and the frames outside stimuli (snapshots, the end), in order.
+    Raises `InputError`."""
+    stimulus: Frame | None = None
+    results: list[ResultBody] = []
+    for frame in frames:
+        if frame.kind in _RESULT_BODIES:
+            results.append(body_of(frame, _RESULT_BODIES[frame.kind], directory))
+            continue
+        if stimulus is not None:
+            yield _recorded(stimulus, results, directory)
+        stimulus = frame if frame.kind in _STIMULUS_BODIES else None
+        results = []
+        if stimulus is None:
+            yield frame
+    if stimulus is not None:
+        yield _recorded(stimulus, results, directory)
+
+
+def _recorded(frame: Frame, results: list[ResultBody], directory: Path) -> RecordedStimulus:
+    return RecordedStimulus(
+        frame.time,
+        body_of(frame, _STIMULUS_BODIES[frame.kind], directory),
+        tuple(one for one in results if isinstance(one, DecisionBody)),
+        tuple(one for one in results if isinstance(one, BindingBody)),
+        tuple(one for one in results if isinstance(one, AnswerBody)),
+        tuple(one for one in results if isinstance(one, NestedWatchEventBody)),
+    )
+
+
+# -- replay ------------------------------------------------------------------------------------------------------------
+
 
 T = TypeVar("T")
 ObjectT = TypeVar("ObjectT", bound=api.Object)

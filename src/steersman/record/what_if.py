@@ -31,10 +31,9 @@ from steersman.record.frames import (
 )
 from steersman.record.items import kind_text
 from steersman.record.reader import RecordReader
-from steersman.record.recorded_setup import PluginConsent
+from steersman.record.recorded_run import PluginConsent
 from steersman.record.scheduler_comparison import StimulusComparison
-from steersman.record.scheduler_replay import ReplayErrors
-from steersman.record.stimuli import RecordedStimulus
+from steersman.record.scheduler_replay import RecordedStimulus, ReplayErrors
 from steersman.scheduler.assembly import SchedulerOptions
 from steersman.scheduler.cycle import Postponed, Scheduled
 from steersman.scheduler.what_if import WhatIfScheduler, isolated_scheduler

@@ -8,8 +8,8 @@
 `Simulation` is the public API and `Trial` a fork of it; both are facades of a `SimulatedCluster`.
 `setup` has its parameters, `journal` its calls, `copies` makes forks, `difference` compares two.
 
-`inputs` and `results` convert data, `pools` has node kinds and prices, `probes` queries for `plan`
-and `explain`. `scenario` runs a cluster over time; `processes` and `sweep` run many simulations.
+`inputs` and `results` convert data, `node_pools` has kinds of nodes and prices, `probes` queries for
+`plan` and `explain`. `scenario` runs a cluster over time; `processes` and `sweep` run many simulations.
 """
 
 from steersman.base import lazy_exports
@@ -24,16 +24,17 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "inputs.workloads": "counted",
         "journal": "JournaledCall",
         "next_decision": "NextDecision",
-        "pools.node_costs": "pool_of price_of",
-        "pools.node_pools": "NodePool NodePools PoolsSource load_pools",
+        "node_pools": "NodePool NodePools PoolsSource load_pools pool_of price_of",
         "probes.fill": "FillResult NewPod fill_nodes show_owner",
         "probes.node_probe": "NodeProbe filters_by",
         "probes.node_trials": "FullRun NodeTrials",
         "probes.pod_moves": (
             "PodEviction PodPlace PodSnapshot belongs_to_node is_daemon is_recreated match_replacements pod_snapshot"
         ),
-        "probes.pod_probe": "PodProbe ProbedCycle missing_permission template_of",
-        "probes.queue_place": "GATED_QUEUE QueuePlace find_queue_place rejecting_plugins terminating_pods",
+        "probes.pod_probe": (
+            "GATED_QUEUE PodProbe ProbedCycle QueuePlace find_queue_place missing_permission rejecting_plugins "
+            "template_of terminating_pods"
+        ),
         "processes": "run_in_processes",
         "report": "node_groups simulation_report",
         "results.confidence": "Estimate estimate",
@@ -48,10 +49,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "simulation": "Simulation",
         "trial": "Trial",
         "virtual_time.driver": "Driver",
-        "virtual_time.events": "Event",
         "virtual_time.extenders": "real_time_extenders",
-        "virtual_time.loop": "VirtualLoop",
-        "virtual_time.tasks": "SimulationError",
-        "virtual_time.writer": "EmbeddedWriter EventWriter Preemption",
+        "virtual_time.tasks": "SimulationError VirtualLoop",
+        "virtual_time.writer": "EmbeddedWriter Event EventWriter Preemption",
     },
 )

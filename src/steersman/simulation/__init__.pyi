@@ -13,12 +13,13 @@ from steersman.simulation.inputs.storage_classes import DEFAULT_CLASS as DEFAULT
 from steersman.simulation.inputs.workloads import counted as counted
 from steersman.simulation.journal import JournaledCall as JournaledCall
 from steersman.simulation.next_decision import NextDecision as NextDecision
-from steersman.simulation.pools.node_costs import pool_of as pool_of, price_of as price_of
-from steersman.simulation.pools.node_pools import (
+from steersman.simulation.node_pools import (
     NodePool as NodePool,
     NodePools as NodePools,
     PoolsSource as PoolsSource,
     load_pools as load_pools,
+    pool_of as pool_of,
+    price_of as price_of,
 )
 from steersman.simulation.probes.fill import (
     FillResult as FillResult,
@@ -39,16 +40,14 @@ from steersman.simulation.probes.pod_moves import (
     pod_snapshot as pod_snapshot,
 )
 from steersman.simulation.probes.pod_probe import (
+    GATED_QUEUE as GATED_QUEUE,
     PodProbe as PodProbe,
     ProbedCycle as ProbedCycle,
-    missing_permission as missing_permission,
-    template_of as template_of,
-)
-from steersman.simulation.probes.queue_place import (
-    GATED_QUEUE as GATED_QUEUE,
     QueuePlace as QueuePlace,
     find_queue_place as find_queue_place,
+    missing_permission as missing_permission,
     rejecting_plugins as rejecting_plugins,
+    template_of as template_of,
     terminating_pods as terminating_pods,
 )
 from steersman.simulation.processes import run_in_processes as run_in_processes
@@ -76,12 +75,11 @@ from steersman.simulation.setup import (
 from steersman.simulation.simulation import Simulation as Simulation
 from steersman.simulation.trial import Trial as Trial
 from steersman.simulation.virtual_time.driver import Driver as Driver
-from steersman.simulation.virtual_time.events import Event as Event
 from steersman.simulation.virtual_time.extenders import real_time_extenders as real_time_extenders
-from steersman.simulation.virtual_time.loop import VirtualLoop as VirtualLoop
-from steersman.simulation.virtual_time.tasks import SimulationError as SimulationError
+from steersman.simulation.virtual_time.tasks import SimulationError as SimulationError, VirtualLoop as VirtualLoop
 from steersman.simulation.virtual_time.writer import (
     EmbeddedWriter as EmbeddedWriter,
+    Event as Event,
     EventWriter as EventWriter,
     Preemption as Preemption,
 )

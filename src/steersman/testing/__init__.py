@@ -15,14 +15,13 @@ __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
         "building": "Builder",
-        "clusters": "node_infos",
         "devices": (
             "DeviceClassBuilder ResourceClaimBuilder SliceBuilder make_device "
             "make_device_class make_resource_claim make_slice"
         ),
         "groups": "CompositePodGroupBuilder PodGroupBuilder make_composite_pod_group make_pod_group",
         "harness": "Harness NotPlacedError",
-        "nodes": "NodeBuilder make_node",
+        "nodes": "NodeBuilder make_node node_infos",
         "objects": (
             "DisruptionBudgetBuilder NamespaceBuilder ReplicasBuilder "
             "ReplicationControllerBuilder ServiceBuilder make_disruption_budget "

@@ -15,9 +15,17 @@ import msgspec
 
 from steersman import api
 from steersman.framework import PodInfo, PodShapes
-from steersman.testing.affinities import pod_affinity_term, preferring_node, requiring_node, with_pod_term
 from steersman.testing.building import Builder, named, resource_list
-from steersman.testing.selecting import Expression, Selecting, label_selector, node_selector_term
+from steersman.testing.selecting import (
+    Expression,
+    Selecting,
+    label_selector,
+    node_selector_term,
+    pod_affinity_term,
+    preferring_node,
+    requiring_node,
+    with_pod_term,
+)
 
 
 def make_pod(name: str = "pod") -> PodBuilder:

@@ -11,7 +11,7 @@ from tests.e2e.comparing import EACH_VERSION
 from tests.sandbox.sandbox_process import SandboxProcess
 
 from steersman.testing.control_plane import ControlPlane
-from steersman.testing.control_plane.discovery import ACCEPT
+from steersman.testing.control_plane.connections import ACCEPT
 
 pytestmark = EACH_VERSION
 

@@ -9,7 +9,7 @@ from tests.scenario.scenarios import Document, a_scenario
 
 from steersman import api
 from steersman.simulation import Simulation
-from steersman.simulation.pools.node_costs import pool_of
+from steersman.simulation.node_pools import pool_of
 from steersman.simulation.scenario import Milestone, ScenarioResult, load_scenario
 from steersman.simulation.scenario.execution import Execution
 

@@ -10,7 +10,7 @@ from tests.scenario.autoscaler.pools import a_pool, actions, autoscaled
 from tests.scenario.scenarios import a_deployment, a_pod, pod_spec
 
 from steersman import api
-from steersman.simulation.pools.node_costs import pool_of
+from steersman.simulation.node_pools import pool_of
 from steersman.simulation.scenario import run_scenario
 
 

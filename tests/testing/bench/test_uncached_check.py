@@ -11,7 +11,7 @@ from tests.testing.bench.workload_texts import CREATE_NODES, MEASURED_PODS, outc
 
 from steersman.testing.bench import WorkloadError, WorkloadVerdict
 from steersman.testing.bench.operations import CreatePods
-from steersman.testing.bench.uncached_check import UncachedCheck
+from steersman.testing.bench.workload_run import UncachedCheck
 
 pytestmark = pytest.mark.usefixtures("frozen_past")
 

@@ -10,7 +10,7 @@ from tests.queue.queues import START, QueueUnderTest, row
 from steersman.framework.events import ActionType, ClusterEvent, EventResource
 from steersman.scheduler.queue import Place
 from steersman.testing import make_pod
-from steersman.testing.conformance.prefiltered_moves import assigned_pod_added, assigned_pod_updated
+from steersman.testing.conformance.queue_trace_profiles import assigned_pod_added, assigned_pod_updated
 
 
 def no_labels(namespace: str) -> Mapping[str, str]:

@@ -6,10 +6,10 @@
         print(fix.summary, *fix.commands, sep="\\n")
 
 Read `search` first. `proposals` says which changes may help, with a module for each kind
-(`pod_changes`, `requests`, `host_ports`, `volume_changes`, `device_changes`, `node_changes`,
+(`pod_changes`, `container_changes`, `volume_changes`, `device_changes`, `node_changes`,
 `new_node`, `object_changes`, `moves`). `verification` tries them, with the fields that webhooks add
-to pods (`injected_fields`), the other pods of a workload (`workload_pods`) and restarted Jobs
-(`job_restart`), first without `unrelated_pods`. `changes` defines a change, `fix_writer` writes
+to pods (`injected_fields`), the other pods of a workload and restarted Jobs (`workload_pods`), first
+without `unrelated_pods`. `changes` defines a change, `fix_writer` writes
 patches, `commands` commands; `explain.text` renders fixes.
 """
 

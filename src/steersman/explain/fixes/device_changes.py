@@ -14,6 +14,7 @@ from steersman import api
 from steersman.explain.fixes.changes import (
     Change,
     Document,
+    InputDocuments,
     NumberedChange,
     Recreation,
     SpecPlace,
@@ -21,7 +22,6 @@ from steersman.explain.fixes.changes import (
     set_or_remove,
 )
 from steersman.explain.fixes.fix import FixKind, ObjectName, object_name
-from steersman.explain.fixes.input_documents import InputDocuments
 from steersman.explain.fixes.pod_changes import Alternative
 from steersman.simulation import Simulation
 

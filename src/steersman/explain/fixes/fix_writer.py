@@ -17,11 +17,9 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from steersman.api import create_merge_patch
-from steersman.explain.fixes.api_rules import as_new, has_to_be_recreated
-from steersman.explain.fixes.changes import Change, Document, edited, replaces_containers
-from steersman.explain.fixes.commands import commands, refused_name
+from steersman.explain.fixes.changes import Change, Document, InputDocuments, edited, replaces_containers
+from steersman.explain.fixes.commands import as_new, commands, has_to_be_recreated, refused_name
 from steersman.explain.fixes.fix import Fix, FixKind, ObjectDeletion, ObjectName, ObjectPatch
-from steersman.explain.fixes.input_documents import InputDocuments
 from steersman.explain.fixes.verification import Scheduled, Verifier
 
 DocumentSource: TypeAlias = Callable[[Collection[ObjectName]], Mapping[ObjectName, Document]]

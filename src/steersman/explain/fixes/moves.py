@@ -20,8 +20,8 @@ from steersman.api import codec, from_label_selector
 from steersman.base import InputError
 from steersman.explain.fixes.changes import Change, set_field
 from steersman.explain.fixes.commands import piped
+from steersman.explain.fixes.container_changes import holders
 from steersman.explain.fixes.fix import FixKind, PodMove, object_name
-from steersman.explain.fixes.host_ports import holders
 from steersman.explain.fixes.injected_fields import InjectedFields
 from steersman.explain.fixes.trial_edits import replace_pod
 from steersman.explain.fixes.verification import Situation, Verifier

@@ -16,10 +16,10 @@ import msgspec
 from steersman import api
 from steersman.api import codec
 from steersman.explain.fixes.changes import Change, Document
+from steersman.explain.fixes.container_changes import amount_text
 from steersman.explain.fixes.fix import FixKind
 from steersman.explain.fixes.node_changes import CORDONED, missing_labels
 from steersman.explain.fixes.pod_changes import required_node_terms, untolerated
-from steersman.explain.fixes.requests import amount_text
 from steersman.framework import node_allocatable, pod_requests
 from steersman.scheduler.plugins import required_features, volume_topologies
 from steersman.simulation import Simulation

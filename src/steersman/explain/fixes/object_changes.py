@@ -12,9 +12,9 @@ from steersman.api import quantity
 from steersman.cluster.controllers import controller_of
 from steersman.cluster.store import QuotaExcess
 from steersman.explain.fixes.changes import AnyChange, Change, Document, SpecPlace, set_field
+from steersman.explain.fixes.container_changes import lower_request
 from steersman.explain.fixes.fix import FixKind, ObjectName, object_name
 from steersman.explain.fixes.pod_changes import Alternative
-from steersman.explain.fixes.requests import lower_request
 from steersman.scheduler.diagnosis import Shortage
 from steersman.simulation import Simulation
 

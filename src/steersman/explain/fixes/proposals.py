@@ -14,11 +14,11 @@ from itertools import product
 from typing import Final
 
 from steersman import api
-from steersman.explain.fixes import device_changes, host_ports, node_changes, pod_changes, volume_changes
+from steersman.explain.fixes import container_changes, device_changes, node_changes, pod_changes, volume_changes
 from steersman.explain.fixes.changes import Change
+from steersman.explain.fixes.container_changes import lower_request
 from steersman.explain.fixes.moves import MovablePods, PodSet
 from steersman.explain.fixes.pod_changes import Alternative
-from steersman.explain.fixes.requests import lower_request
 from steersman.explain.fixes.verification import Situation, Verifier
 from steersman.scheduler.diagnosis import NodeExplanation, Verdict
 from steersman.simulation import REASON_GATED, REASON_NO_PROFILE
@@ -123,7 +123,7 @@ class Proposals:
                 yield from pod_changes.drop_pod_affinity(place, spec)
             case "NodePorts":
                 nodes = [self._pods.pods_on(name) for name in self._without_port(objections)]
-                yield from host_ports.change_host_ports(place, spec, nodes)
+                yield from container_changes.change_host_ports(place, spec, nodes)
 
     def _without_port(self, objections: int) -> list[str]:
         """Return the nodes with a used host port and this number of objections."""

@@ -24,16 +24,14 @@ from steersman.api import codec, create_merge_patch
 from steersman.base import InputError
 from steersman.cluster.controllers import controller_of
 from steersman.cluster.store import PodAdmission, QuotaExcess, StatusError, quota_ledger
-from steersman.explain.fixes.changes import Change, Document, Edit, SpecPlace
+from steersman.explain.fixes.changes import Change, Document, Edit, InputDocuments, SpecPlace
 from steersman.explain.fixes.commands import deletion
 from steersman.explain.fixes.fix import FixKind, ObjectName, object_name
 from steersman.explain.fixes.injected_fields import InjectedFields
-from steersman.explain.fixes.input_documents import InputDocuments
-from steersman.explain.fixes.job_restart import JobRestart
 from steersman.explain.fixes.object_changes import suspended_job
 from steersman.explain.fixes.trial_edits import recreate_pod, reference, replace_pod
 from steersman.explain.fixes.unrelated_pods import unrelated_pods
-from steersman.explain.fixes.workload_pods import WorkloadPods, workload_of
+from steersman.explain.fixes.workload_pods import JobRestart, WorkloadPods, workload_of
 from steersman.framework import pod_requests
 from steersman.scheduler.diagnosis import Explanation
 from steersman.simulation import Placement, Simulation, SimulationError, Trial, is_daemon

@@ -12,11 +12,18 @@ from typing import Any, Final, NamedTuple
 
 from steersman import api
 from steersman.api import NO_PROVISIONER, STORAGE, class_of_claim, class_of_volume, quantity
-from steersman.explain.fixes.changes import Change, Document, NumberedChange, Recreation, SpecPlace, set_field
+from steersman.explain.fixes.changes import (
+    Change,
+    Document,
+    InputDocuments,
+    NumberedChange,
+    Recreation,
+    SpecPlace,
+    set_field,
+)
+from steersman.explain.fixes.container_changes import amount_text, byte_quantum
 from steersman.explain.fixes.fix import FixKind, ObjectName, object_name
-from steersman.explain.fixes.input_documents import InputDocuments
 from steersman.explain.fixes.pod_changes import Alternative
-from steersman.explain.fixes.requests import amount_text, byte_quantum
 from steersman.simulation import DEFAULT_CLASS, PROVISIONER, Simulation
 
 _CLAIM_SIZE: Final = "1Gi"

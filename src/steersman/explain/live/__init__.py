@@ -8,13 +8,11 @@ patches.
 """
 
 from steersman.base import lazy_exports
-from steersman.explain.live.served_documents import served_documents as served_documents
 
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
-        "cluster_reader": "LiveError PLANNED_KINDS ReadCluster granted read",
+        "cluster_reader": "LiveError PLANNED_KINDS ReadCluster granted read served_documents",
         "live_simulation": "LiveSimulation filtering_all_nodes read_simulation",
-        "served_documents": "served_documents",
     },
 )

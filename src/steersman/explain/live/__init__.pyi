@@ -6,12 +6,12 @@ from steersman.explain.live.cluster_reader import (
     ReadCluster as ReadCluster,
     granted as granted,
     read as read,
+    served_documents as served_documents,
 )
 from steersman.explain.live.live_simulation import (
     LiveSimulation as LiveSimulation,
     filtering_all_nodes as filtering_all_nodes,
     read_simulation as read_simulation,
 )
-from steersman.explain.live.served_documents import served_documents as served_documents
 
 __all__: list[str]

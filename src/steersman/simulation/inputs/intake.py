@@ -16,7 +16,7 @@ from steersman.cluster.store import OverLimit, StatusError, Store
 from steersman.simulation.inputs import changes, storage_classes, workloads
 from steersman.simulation.inputs.object_names import given_key
 from steersman.simulation.inputs.sources import Gathered, Given
-from steersman.simulation.pools.node_costs import price_of
+from steersman.simulation.node_pools import price_of
 
 
 class Intake:

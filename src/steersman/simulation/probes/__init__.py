@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions to forks of a simulation, for `plan` and `explain`: does a pod fit, how many do, which nodes are enough?
 
-`pod_probe` and `queue_place` are about one pod, `fill` about many, `node_probe` and `node_trials` about nodes, `pod_moves`
+`pod_probe` is about one pod, `fill` about many, `node_probe` and `node_trials` about nodes, `pod_moves`
 about pods that move. May import everything in `simulation` except `scenario` and `sweep`.
 """

@@ -20,7 +20,7 @@ from msgspec import json
 from msgspec.structs import astuple, fields
 
 from steersman.base import InputError, SteersmanError
-from steersman.simulation.results.namespaces import NamespaceSummary
+from steersman.simulation.results.placements import NamespaceSummary
 
 if TYPE_CHECKING:
     from steersman.simulation.results.result import Result

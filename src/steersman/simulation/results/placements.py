@@ -2,21 +2,62 @@
 """Where each pod is, at the end of a run: bound when, or pending since when and why.
 
 Reads the embedded cluster, the scheduler's queue and what the writer noted. About the pods that came without a node; pods
-that were on a node from the beginning are part of the cluster.
+that were on a node from the beginning are part of the cluster. Placements are also added up by namespace: waiting times,
+slowdown, resources held, and how equal they are (Jain's index).
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+import math
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from steersman import api
+from steersman.base import LayeredDict
+from steersman.cluster.store import EventType, Store
 from steersman.framework import REASON_ERROR, REASON_UNSCHEDULABLE, Code
 from steersman.scheduler.assembly import Scheduler
-from steersman.simulation.results.pod_times import PodTimes
 from steersman.simulation.virtual_time.writer import EmbeddedWriter
+
+
+class PodTimes:
+    """Creation and completion times of pods by uid, in seconds since the start of the simulation."""
+
+    def __init__(self, store: Store, now: Callable[[], float]) -> None:
+        self._now = now
+        #: Pods that were created after the start.
+        self._created: LayeredDict[str, float] = LayeredDict()
+        self._finished: LayeredDict[str, float] = LayeredDict()
+        store.subscribe(self._on_pod, (api.Pod,))
+
+    def created(self, uid: str) -> float:
+        """Return when the pod was created; 0.0 for a pod that existed at the start."""
+        return self._created.get(uid) or 0.0
+
+    def finished(self, uid: str) -> float | None:
+        """Return when the pod succeeded or failed; None if it has done neither."""
+        return self._finished.get(uid)
+
+    def _on_pod(self, _: EventType, old: api.Object | None, new: api.Object | None) -> None:
+        if old is None:
+            now = self._now()
+            if now and new is not None:
+                self._created.put(new.metadata.uid, now)
+        elif new is None:
+            self._created.pop(old.metadata.uid)
+            self._finished.pop(old.metadata.uid)
+        elif _is_finished(new) and not _is_finished(old):
+            self._finished.put(new.metadata.uid, self._now())
+
+
+def _is_finished(pod: api.Object) -> bool:
+    return isinstance(pod, api.Pod) and pod.status.phase in api.FINISHED_PHASES
+
+
+# -- placements --------------------------------------------------------------------------------------------------------
+
 
 REASON_GATED: Final = "SchedulingGated"
 REASON_WAITING: Final = "WaitingOnPermit"
@@ -47,7 +88,7 @@ class Placement(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     reason: str = ""
     message: str = ""
     #: When the pod was created; 0 for a pod that existed at the start.
-    created: float = 0.0
+    created: float = msgspec.field(default_factory=float)  # a factory, so that 0 is not left out of JSON
     #: When the pod succeeded or failed; None: it has not finished.
     finished: float | None = None
     priority: int = 0
@@ -150,3 +191,74 @@ class PlacementReport:
 
 
 __all__ = ["REASON_ERROR", "REASON_UNSCHEDULABLE", "Placement", "PlacementReport"]
+
+
+# -- namespaces --------------------------------------------------------------------------------------------------------
+
+
+class NamespaceSummary(msgspec.Struct, frozen=True, rename="camel"):
+    """The pods of one namespace in numbers. A pod that is pending has waited until the end of the run."""
+
+    namespace: str
+    pods: int
+    scheduled: int
+    pending: int
+    #: Pods that succeeded or failed.
+    finished: int
+    wait_mean: float
+    wait_max: float
+    #: Mean over finished pods of the time from creation to end, divided by the time on a node; None if none has run.
+    slowdown_mean: float | None
+    #: Time with a node divided by time since creation, over all pods: 0 to 1.
+    served: float
+    #: Requested cores times seconds on a node.
+    cpu_seconds: float
+    #: Requested bytes times seconds on a node.
+    memory_seconds: float
+
+
+def summaries(placements: Iterable[Placement], end: float) -> dict[str, NamespaceSummary]:
+    """Summarise placements at the time `end`, by namespace in alphabetical order."""
+    found: dict[str, list[Placement]] = {}
+    for placement in placements:
+        found.setdefault(placement.pod.partition("/")[0], []).append(placement)
+    return {name: _summary(name, found[name], end) for name in sorted(found)}
+
+
+def jain_index(values: Sequence[float]) -> float:
+    """Return (Σx)² / (n·Σx²): 1 if all values are equal, 1/n if one has everything; 1 without values or if all are 0."""
+    squares = len(values) * math.fsum(value * value for value in values)
+    return round(math.fsum(values) ** 2 / squares, 6) if squares else 1.0
+
+
+def _summary(namespace: str, placements: Sequence[Placement], end: float) -> NamespaceSummary:
+    bound = [each for each in placements if each.at is not None]
+    waits = [(end if each.at is None else each.at) - each.created for each in placements]
+    held = [_end(each, end) - (each.at or 0.0) for each in bound]
+    lived = math.fsum(_end(each, end) - each.created for each in placements)
+    slowdowns = [
+        (each.finished - each.created) / time
+        for each, time in zip(bound, held, strict=True)
+        if each.finished is not None and time > 0
+    ]
+    return NamespaceSummary(
+        namespace,
+        len(placements),
+        len(bound),
+        len(placements) - len(bound),
+        sum(each.finished is not None for each in placements),
+        round(math.fsum(waits) / len(waits), 6),
+        round(max(waits), 6),
+        round(math.fsum(slowdowns) / len(slowdowns), 6) if slowdowns else None,
+        round(math.fsum(held) / lived if lived > 0 else len(bound) / len(placements), 6),
+        round(_held_amount("cpu", bound, held) / 1000, 6),
+        round(_held_amount("memory", bound, held), 6),
+    )
+
+
+def _end(placement: Placement, end: float) -> float:
+    return end if placement.finished is None else placement.finished
+
+
+def _held_amount(resource: str, bound: Sequence[Placement], held: Sequence[float]) -> float:
+    return math.fsum(each.requests.get(resource, 0) * time for each, time in zip(bound, held, strict=True))

@@ -18,13 +18,11 @@ from steersman.base import InputError
 from steersman.scheduler.diagnosis import Explanation
 from steersman.simulation.inputs.object_names import pod_key
 from steersman.simulation.results.frames import result_table
-from steersman.simulation.results.namespaces import NamespaceSummary, jain_index, summaries
-from steersman.simulation.results.placements import Placement
+from steersman.simulation.results.placements import NamespaceSummary, Placement, jain_index, summaries
 from steersman.simulation.results.series import Series
 from steersman.simulation.results.utilisation import Utilisation
-from steersman.simulation.virtual_time.events import Event
 from steersman.simulation.virtual_time.tasks import SimulationError
-from steersman.simulation.virtual_time.writer import Preemption
+from steersman.simulation.virtual_time.writer import Event, Preemption
 
 NO_SERIES: Final = Series((), ())
 LEFT_BEHIND: Final = "cannot be explained by a result that was pickled; name the pod in run(explain=…)"

@@ -19,7 +19,7 @@ from steersman.base import InputError
 from steersman.base.graph_copy import shared_by_copies
 from steersman.framework import BoolColumn, IntColumn
 from steersman.scheduler.assembly import Scheduler
-from steersman.simulation.pools.node_costs import pool_of, price_of
+from steersman.simulation.node_pools import pool_of, price_of
 from steersman.simulation.results.utilisation import PODS, resource_columns
 from steersman.simulation.virtual_time.writer import EmbeddedWriter
 

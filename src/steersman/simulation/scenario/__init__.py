@@ -5,7 +5,7 @@
     result.numbers["waitP99"], result.is_as_expected
 
 Read `document` first: the file format. `loading` checks it, `execution` runs it with `timeline`,
-`actions` and `generators`; `measurements` and `expectations` produce the result.
+`actions` and `generators`; `measurements` produces the result.
 """
 
 from steersman.base import lazy_exports
@@ -15,9 +15,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
     {
         "document": "ScenarioDocument json_schema",
         "execution": "Execution open_scenario run_scenario",
-        "expectations": "CheckedExpectation",
         "loading": "Scenario ScenarioSource load_scenario",
-        "measurements": "MEASURES",
+        "measurements": "CheckedExpectation MEASURES",
         "report": "scenario_report",
         "result": "Milestone ScenarioResult",
     },

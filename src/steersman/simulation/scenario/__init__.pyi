@@ -6,13 +6,12 @@ from steersman.simulation.scenario.execution import (
     open_scenario as open_scenario,
     run_scenario as run_scenario,
 )
-from steersman.simulation.scenario.expectations import CheckedExpectation as CheckedExpectation
 from steersman.simulation.scenario.loading import (
     Scenario as Scenario,
     ScenarioSource as ScenarioSource,
     load_scenario as load_scenario,
 )
-from steersman.simulation.scenario.measurements import MEASURES as MEASURES
+from steersman.simulation.scenario.measurements import MEASURES as MEASURES, CheckedExpectation as CheckedExpectation
 from steersman.simulation.scenario.report import scenario_report as scenario_report
 from steersman.simulation.scenario.result import Milestone as Milestone, ScenarioResult as ScenarioResult
 

@@ -15,11 +15,18 @@ import msgspec
 from steersman import api
 from steersman.api import codec
 from steersman.base import InputError
-from steersman.simulation.pools.node_costs import PRICE_ANNOTATION, pool_of
+from steersman.simulation.node_pools import PRICE_ANNOTATION, ClusterPools, pool_of
 from steersman.simulation.scenario.document import NewNodes, NodeChoice, PriceChange, Step, Tainting
-from steersman.simulation.scenario.pools import ClusterPools
-from steersman.simulation.scenario.targets import chosen_nodes, listed, parse_target
-from steersman.simulation.scenario.workload_changes import LOADED, ROLLABLE, SCALABLE, load_patch, rollout_patch
+from steersman.simulation.scenario.targets import (
+    LOADED,
+    ROLLABLE,
+    SCALABLE,
+    chosen_nodes,
+    listed,
+    load_patch,
+    parse_target,
+    rollout_patch,
+)
 from steersman.simulation.simulation import Simulation
 
 NODE_ACTIONS: Final[dict[str, tuple[Callable[[Simulation, str], object], str]]] = {

@@ -19,15 +19,14 @@ from steersman.config import FeatureGates
 from steersman.scheduler.assembly import PluginSource
 from steersman.simulation.inputs.sources import Source, gather
 from steersman.simulation.next_decision import NextDecision
+from steersman.simulation.node_pools import ClusterPools
 from steersman.simulation.scenario.actions import Actions
 from steersman.simulation.scenario.autoscaler import ClusterAutoscaler
 from steersman.simulation.scenario.document import SCENARIO_KIND
-from steersman.simulation.scenario.expectations import checks
 from steersman.simulation.scenario.generators import GeneratedObjects
 from steersman.simulation.scenario.loading import PreparedScenario, Scenario, ScenarioSource, load_scenario
-from steersman.simulation.scenario.measurements import Measurements
+from steersman.simulation.scenario.measurements import Measurements, checks
 from steersman.simulation.scenario.parameters import ParameterValue
-from steersman.simulation.scenario.pools import ClusterPools
 from steersman.simulation.scenario.result import Milestone, MilestoneSource, ScenarioResult
 from steersman.simulation.scenario.timeline import PreparedStep, Timeline
 from steersman.simulation.setup import Configuration, check_until, with_version

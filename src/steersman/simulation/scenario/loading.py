@@ -18,15 +18,15 @@ from steersman.api import DocumentKind, convert_document, similar
 from steersman.base import SCENARIO_VERSION, InputError
 from steersman.cluster.kubelets import KubeletPolicy, load_policy
 from steersman.simulation.inputs.sources import Source
-from steersman.simulation.pools.node_pools import NodePool, load_pools
+from steersman.simulation.node_pools import NodePool, load_pools
 from steersman.simulation.scenario.document import (
     SCENARIO_KIND,
     AutoscalerSettings,
     ScenarioDocument,
     Stop,
 )
-from steersman.simulation.scenario.expectations import Expectation, check_measure, parse_expectations
 from steersman.simulation.scenario.generators import PreparedGenerator, prepare_generator
+from steersman.simulation.scenario.measurements import Expectation, check_measure, parse_expectations
 from steersman.simulation.scenario.parameters import ParameterValue, substituted, values_of
 from steersman.simulation.scenario.timeline import PreparedStep, prepare_step, sources
 from steersman.simulation.scenario.times import seconds

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from steersman.simulation.results.result import Result
-from steersman.simulation.scenario.expectations import CheckedExpectation
+from steersman.simulation.scenario.measurements import CheckedExpectation
 from steersman.simulation.simulation import Simulation
 
 MilestoneSource: TypeAlias = Literal["timeline", "generator", "autoscaler", "stop"]

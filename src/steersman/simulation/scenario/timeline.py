@@ -17,9 +17,8 @@ from steersman.cluster.controllers import HINT as CURVE_HINT, NOT_A_CURVE, parse
 from steersman.simulation.inputs.sources import Source
 from steersman.simulation.scenario.actions import parse_taint
 from steersman.simulation.scenario.document import ACTIONS, JsonObject, NewNodes, PriceChange, Rollout, Step
-from steersman.simulation.scenario.targets import listed, parse_target
+from steersman.simulation.scenario.targets import LOADED, ROLLABLE, SCALABLE, listed, parse_target
 from steersman.simulation.scenario.times import seconds
-from steersman.simulation.scenario.workload_changes import LOADED, ROLLABLE, SCALABLE
 
 NO_POOL: Final = "is no pool of the scenario"
 

@@ -22,8 +22,7 @@ from steersman.simulation.scenario.loading import PreparedScenario
 from steersman.simulation.scenario.parameters import UNKNOWN_PARAMETER, substituted
 from steersman.simulation.scenario.timeline import PreparedStep
 from steersman.simulation.simulation import Simulation
-from steersman.simulation.sweep.document import ConfigurationChoice, InputChoice, ParameterValue, Sweep
-from steersman.simulation.sweep.matrix import Cell
+from steersman.simulation.sweep.document import Cell, ConfigurationChoice, InputChoice, ParameterValue, Sweep
 
 Located: TypeAlias = Callable[[Any], Any]
 """Returns the actual path of a file of the document; other values are returned unchanged."""

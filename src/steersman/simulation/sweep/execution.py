@@ -20,12 +20,10 @@ from steersman.base import InputError
 from steersman.simulation.processes import prepare_workers, run_in_processes
 from steersman.simulation.sweep import tables
 from steersman.simulation.sweep.cells import check_parameters, load_cell, load_configuration
-from steersman.simulation.sweep.document import Sweep
-from steersman.simulation.sweep.input_files import InputFiles, read_files
+from steersman.simulation.sweep.document import Matrix, Run, Sweep
 from steersman.simulation.sweep.journal import SweepJournal
 from steersman.simulation.sweep.loading import SweepSource, load_sweep
-from steersman.simulation.sweep.manifest import check_same, manifest_of, with_results
-from steersman.simulation.sweep.matrix import Matrix, Run
+from steersman.simulation.sweep.manifest import InputFiles, check_same, manifest_of, read_files, with_results
 from steersman.simulation.sweep.measures import load_measures
 from steersman.simulation.sweep.on_ray import check_cluster, run_on_ray
 from steersman.simulation.sweep.result import SweepResult

@@ -15,8 +15,7 @@ import msgspec
 from steersman.base import InputError
 from steersman.base.report import Report
 from steersman.simulation.results.confidence import Estimate, estimate
-from steersman.simulation.sweep.document import ParameterValue
-from steersman.simulation.sweep.matrix import Cell, Matrix
+from steersman.simulation.sweep.document import Cell, Matrix, ParameterValue
 from steersman.simulation.sweep.measures import Row
 from steersman.simulation.sweep.runs import RunOutcome
 from steersman.simulation.sweep.tables import PARAMETER, write_parquet

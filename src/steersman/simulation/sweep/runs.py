@@ -17,9 +17,8 @@ from steersman.base import SteersmanError
 from steersman.simulation.results.frames import FrameTable, result_table
 from steersman.simulation.simulation import Simulation
 from steersman.simulation.sweep.cells import LoadedCell, load_cell
-from steersman.simulation.sweep.document import Sweep
-from steersman.simulation.sweep.input_files import InputFiles
-from steersman.simulation.sweep.matrix import Matrix, Run
+from steersman.simulation.sweep.document import Matrix, Run, Sweep
+from steersman.simulation.sweep.manifest import InputFiles
 from steersman.simulation.sweep.measures import OwnMeasure, Row, failure, load_measures, measures, own_measures
 from steersman.simulation.sweep.tables import PARAMETER
 from steersman.simulation.virtual_time.tasks import SimulationError

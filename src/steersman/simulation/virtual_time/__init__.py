@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Virtual time: the driver of a simulation's scheduler, and the ports that the scheduler has.
 
-Read `driver`, then `tasks` and `loop`: how binding cycles wait without waiting. `writer` carries decisions out in the embedded
-cluster, `extenders` calls those of the configuration in real time, `events` has the events for users.
+Read `driver`, then `tasks`: how binding cycles wait without waiting. `writer` carries decisions out in the embedded cluster and
+has the events for users, `extenders` calls those of the configuration in real time.
 May import everything below `simulation`.
 """

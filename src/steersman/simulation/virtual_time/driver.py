@@ -26,7 +26,7 @@ from steersman.scheduler.cycle import Decision
 from steersman.scheduler.host import UNSCHEDULABLE_SECONDS, TimerHeap, frozen_heap, keep_freed_memory
 from steersman.scheduler.preemption import default_preemptions
 from steersman.scheduler.queue import QueuedPodInfo
-from steersman.simulation.results.pod_times import PodTimes
+from steersman.simulation.results.placements import PodTimes
 from steersman.simulation.results.series import SeriesSampler
 from steersman.simulation.virtual_time.tasks import SimulationError, Tasks
 from steersman.simulation.virtual_time.writer import EmbeddedWriter

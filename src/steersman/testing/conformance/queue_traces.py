@@ -30,8 +30,13 @@ from steersman.scheduler.queue import (
 )
 from steersman.scheduler.runtime import pod_events_of
 from steersman.testing.conformance.difference import GoldenDifference
-from steersman.testing.conformance.prefiltered_moves import assigned_pod_added, assigned_pod_updated
-from steersman.testing.conformance.queue_trace_profiles import ACTIONS, TraceGates, build_profile
+from steersman.testing.conformance.queue_trace_profiles import (
+    ACTIONS,
+    TraceGates,
+    assigned_pod_added,
+    assigned_pod_updated,
+    build_profile,
+)
 from steersman.testing.conformance.setting import gates_of_line
 
 Json = dict[str, Any]

@@ -23,9 +23,14 @@ from steersman.scheduler.engine import Evaluation, NodeStatuses, ScoreTable, sca
 from steersman.scheduler.preemption import Candidate, PreemptionReport
 from steersman.scheduler.runtime import Profile, TableNodes
 from steersman.testing.conformance.devices import chosen_devices, reserve_devices, write_deallocation
-from steersman.testing.conformance.sampled_search import searched_document, with_adaptive_percentage
-from steersman.testing.conformance.setting import Setting, gates_of_line
-from steersman.testing.conformance.volumes import chosen_volumes, reserve_volumes
+from steersman.testing.conformance.setting import (
+    Setting,
+    chosen_volumes,
+    gates_of_line,
+    reserve_volumes,
+    searched_document,
+    with_adaptive_percentage,
+)
 
 Document = Mapping[str, Any]
 Result = dict[str, Any]

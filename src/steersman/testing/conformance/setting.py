@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from steersman import api, config
 from steersman.base import Clock, Rng
 from steersman.config import FeatureGates
-from steersman.framework import PodInfo, Status
+from steersman.framework import CycleState, PodInfo, Status
 from steersman.scheduler.assembly import SchedulerOptions
 from steersman.scheduler.cycle import Decision, Scheduled
-from steersman.scheduler.engine import Evaluation
+from steersman.scheduler.engine import Evaluation, NodeSearch
+from steersman.scheduler.plugins import VOLUMES_STATE_KEY, CycleVolumes, PodVolumes, VolumeBinding
+from steersman.scheduler.runtime import Profile
 from steersman.scheduler.what_if import DiscardingWriter, WhatIfScheduler, isolated_scheduler
 from steersman.testing.conformance.scripted_extenders import ScriptedTransport, scripted_extenders
 
@@ -95,3 +97,54 @@ def _text(document: Mapping[str, Any]) -> str:
 def gates_of_line(line: Mapping[str, Any]) -> FeatureGates:
     """Return the feature gates of a line: `gates` in its `version` (default: 1.36)."""
     return FeatureGates(line.get("gates"), line.get("version", "1.36"))
+
+
+# -- volumes -----------------------------------------------------------------------------------------------------------
+
+
+def chosen_volumes(profile: Profile, pod: PodInfo, node: str) -> dict[str, Any]:
+    """Return the bound and provisioned volumes of the pod's claims, in the corpus' format."""
+    plugin, state = profile.plugins.get(VolumeBinding.name), CycleState()
+    if not isinstance(plugin, VolumeBinding) or plugin.reserve(state, pod, node) is not None:
+        return {}
+    plugin.unreserve(state, pod, node)
+    cycle = state.read(VOLUMES_STATE_KEY, CycleVolumes)
+    volumes = cycle.by_node[node] if cycle is not None else PodVolumes()
+    return {
+        "volumeBindings": {b.claim.metadata.name: b.volume.metadata.name for b in volumes.bindings},
+        "volumeProvisions": sorted(provision.claim.metadata.name for provision in volumes.provisions),
+    }
+
+
+def reserve_volumes(profile: Profile, pod: PodInfo, node: str) -> None:
+    """Reserve the pod's volumes for the profile."""
+    plugin = profile.plugins.get(VolumeBinding.name)
+    if isinstance(plugin, VolumeBinding):
+        plugin.reserve(CycleState(), pod, node)
+
+
+# -- sampled search ----------------------------------------------------------------------------------------------------
+
+
+_PERCENTAGE: Final = "percentageOfNodesToScore"
+_MIN_PERCENTAGE: Final = 5
+
+
+def with_adaptive_percentage(configuration: Mapping[str, Any], nodes: int) -> dict[str, Any]:
+    """Return the configuration with kube-scheduler's percentage where none is set."""
+    adaptive = max(_MIN_PERCENTAGE, 50 - nodes // 125)
+    profiles = [
+        {**profile, _PERCENTAGE: adaptive} if profile.get(_PERCENTAGE) == 0 else profile
+        for profile in configuration.get("profiles", ())
+    ]
+    return {**configuration, "profiles": profiles, _PERCENTAGE: configuration.get(_PERCENTAGE) or adaptive}
+
+
+def searched_document(result: Mapping[str, Any], search: NodeSearch) -> dict[str, Any]:
+    """Return the parts of a result that a sampled search affects: next index and rejections."""
+    visited = search.visited_names()
+    document: dict[str, Any] = {"nextIndex": search.index}
+    if visited is not None and "rejected" in result:
+        groups = [{**group, "nodes": sorted(visited.intersection(group["nodes"]))} for group in result["rejected"]]
+        document["rejected"] = [group for group in groups if group["nodes"]]
+    return document

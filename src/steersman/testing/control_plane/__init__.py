@@ -18,15 +18,12 @@ __getattr__, __dir__, __all__ = lazy_exports(
     {
         "binaries": "Binaries BinariesMissingError KUBERNETES_VERSION",
         "client": "KubeClient",
-        "client_errors": "ServerRefusal",
         "commands": "ClientCommand CommandError helm_command kubectl_command",
-        "component": "Component ComponentError",
-        "controller_manager": "KubeControllerManager",
+        "component": "Component ComponentError wait_until",
+        "connections": "ServerRefusal",
         "credentials": "Authority Identity",
         "manifests": "JsonObject bound_to condition manifest",
         "plane": "ControlPlane",
-        "schedulers": "KubeScheduler SchedulerProcess Steersman",
-        "shadow": "ShadowProcess",
-        "waiting": "wait_until",
+        "schedulers": "KubeControllerManager KubeScheduler SchedulerProcess ShadowProcess Steersman",
     },
 )

@@ -6,15 +6,18 @@ from steersman.testing.control_plane.binaries import (
     BinariesMissingError as BinariesMissingError,
 )
 from steersman.testing.control_plane.client import KubeClient as KubeClient
-from steersman.testing.control_plane.client_errors import ServerRefusal as ServerRefusal
 from steersman.testing.control_plane.commands import (
     ClientCommand as ClientCommand,
     CommandError as CommandError,
     helm_command as helm_command,
     kubectl_command as kubectl_command,
 )
-from steersman.testing.control_plane.component import Component as Component, ComponentError as ComponentError
-from steersman.testing.control_plane.controller_manager import KubeControllerManager as KubeControllerManager
+from steersman.testing.control_plane.component import (
+    Component as Component,
+    ComponentError as ComponentError,
+    wait_until as wait_until,
+)
+from steersman.testing.control_plane.connections import ServerRefusal as ServerRefusal
 from steersman.testing.control_plane.credentials import Authority as Authority, Identity as Identity
 from steersman.testing.control_plane.manifests import (
     JsonObject as JsonObject,
@@ -24,11 +27,11 @@ from steersman.testing.control_plane.manifests import (
 )
 from steersman.testing.control_plane.plane import ControlPlane as ControlPlane
 from steersman.testing.control_plane.schedulers import (
+    KubeControllerManager as KubeControllerManager,
     KubeScheduler as KubeScheduler,
     SchedulerProcess as SchedulerProcess,
+    ShadowProcess as ShadowProcess,
     Steersman as Steersman,
 )
-from steersman.testing.control_plane.shadow import ShadowProcess as ShadowProcess
-from steersman.testing.control_plane.waiting import wait_until as wait_until
 
 __all__: list[str]

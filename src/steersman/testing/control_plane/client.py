@@ -15,12 +15,11 @@ from urllib.parse import urlencode
 import msgspec
 
 from steersman.api import DEFAULT_NAMESPACE
-from steersman.testing.control_plane import discovery
-from steersman.testing.control_plane.client_errors import ServerRefusal
-from steersman.testing.control_plane.connections import Connections, tls_context
+from steersman.testing.control_plane import connections
+from steersman.testing.control_plane.component import wait_until
+from steersman.testing.control_plane.connections import Connections, ServerRefusal, tls_context
 from steersman.testing.control_plane.credentials import Identity
 from steersman.testing.control_plane.manifests import JsonObject
-from steersman.testing.control_plane.waiting import wait_until
 
 T = TypeVar("T")
 Objects: TypeAlias = list[JsonObject]
@@ -54,7 +53,7 @@ class KubeClient:
 
     def __init__(self, url: str, *, ca: bytes, identity: Identity) -> None:
         self._connections = Connections(url, tls_context(ca, identity))
-        self._known: discovery.Resources | None = None
+        self._known: connections.Resources | None = None
 
     def close(self) -> None:
         self._connections.close()
@@ -226,14 +225,14 @@ class KubeClient:
             return ServerResponse(response.status, response.read(), headers)
 
     @property
-    def _resources(self) -> discovery.Resources:
+    def _resources(self) -> connections.Resources:
         if self._known is None:
-            headers = {"Accept": discovery.ACCEPT}
+            headers = {"Accept": connections.ACCEPT}
             answers = [self.raw("GET", path, headers=headers) for path in ("/api", "/apis")]
             for path, answer in zip(("/api", "/apis"), answers, strict=True):
                 if answer.status != 200:
                     raise _refused("GET", path, answer)
-            self._known = discovery.Resources.read(answer.json() for answer in answers)
+            self._known = connections.Resources.read(answer.json() for answer in answers)
         return self._known
 
     def _path_of(self, obj: JsonObject, name: str = "", subresource: str = "") -> str:

@@ -10,10 +10,30 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from steersman.base import SteersmanError
-from steersman.testing.control_plane.waiting import INTERVAL
+
+T = TypeVar("T")
+
+INTERVAL: Final = 0.05
+"""Polling interval in seconds."""
+
+
+def wait_until(condition: Callable[[], T], timeout: float = 30.0, *, what: str = "", interval: float = INTERVAL) -> T:
+    """Call `condition` until its result is true, and return it, or raise `TimeoutError`."""
+    deadline = time.monotonic() + timeout
+    while not (answer := condition()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(
+                f"{what or 'the condition'} did not come true within {timeout:g} s; last answer: {answer!r}"
+            )
+        time.sleep(interval)
+    return answer
+
+
+# -- components --------------------------------------------------------------------------------------------------------
+
 
 READY_SECONDS: Final = 90.0
 STOP_SECONDS: Final = 30.0

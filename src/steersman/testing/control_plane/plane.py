@@ -16,9 +16,8 @@ from typing import Final, Literal, Self
 
 from steersman.testing.control_plane.binaries import Binaries
 from steersman.testing.control_plane.client import KubeClient
-from steersman.testing.control_plane.component import Component
+from steersman.testing.control_plane.component import Component, wait_until
 from steersman.testing.control_plane.credentials import Authority, Identity, new_key, pem
-from steersman.testing.control_plane.waiting import wait_until
 
 Authorization = Literal["RBAC", "AlwaysAllow"]
 LOOPBACK: Final = "127.0.0.1"

@@ -13,7 +13,9 @@ from typing import Any, Final
 
 import yaml
 
+from steersman.testing.control_plane.binaries import KUBE_CONTROLLER_MANAGER
 from steersman.testing.control_plane.component import Component
+from steersman.testing.control_plane.manifests import JsonObject
 from steersman.testing.control_plane.plane import LOOPBACK, ControlPlane, free_ports
 
 SCHEDULER_USER: Final = "system:kube-scheduler"
@@ -126,3 +128,84 @@ def _unchecked() -> ssl.SSLContext:
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     return context
+
+
+# -- controller manager ------------------------------------------------------------------------------------------------
+
+
+class KubeControllerManager(Component):
+    """All default controllers of upstream, in one process without leader election."""
+
+    def __init__(self, plane: ControlPlane, *, kubeconfig: Path | None = None, flags: Sequence[str] = ()) -> None:
+        own = kubeconfig or plane.kubeconfig()
+        [self._port] = free_ports(1)
+        command = [
+            str(plane.binaries.program(KUBE_CONTROLLER_MANAGER)),
+            f"--kubeconfig={own}",
+            f"--authentication-kubeconfig={own}",
+            f"--authorization-kubeconfig={own}",
+            f"--bind-address={LOOPBACK}",
+            f"--secure-port={self._port}",
+            "--leader-elect=false",
+            "--use-service-account-credentials=false",
+            f"--service-account-private-key-file={plane.service_account_key}",
+            f"--root-ca-file={plane.ca_file}",
+            # The default limit of 20 requests per second would slow tests down.
+            "--kube-api-qps=500",
+            "--kube-api-burst=1000",
+            *flags,
+        ]
+        log = plane.directory / f"kube-controller-manager-{self._port}.log"
+        super().__init__("kube-controller-manager", command, log, ready=self._is_healthy)
+
+    def _is_healthy(self) -> bool:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        connection = http.client.HTTPSConnection(LOOPBACK, self._port, context=context, timeout=_CHECK_SECONDS)
+        try:
+            connection.request("GET", "/healthz")
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+
+# -- shadow ------------------------------------------------------------------------------------------------------------
+
+
+class ShadowProcess(Component):
+    """A shadow with the current interpreter; ready when it knows the cluster."""
+
+    def __init__(self, plane: ControlPlane, *, kubeconfig: Path | None = None, flags: Sequence[str] = ()) -> None:
+        [self._port] = free_ports(1)
+        command = [sys.executable, "-m", "steersman", "shadow", "-o", "jsonl"]
+        command += [f"--kubeconfig={kubeconfig or plane.kubeconfig()}", f"--metrics-address={LOOPBACK}:{self._port}"]
+        log = plane.directory / f"shadow-{self._port}.log"
+        super().__init__("shadow", [*command, *flags], log, ready=self._is_ready)
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Return status and text of an HTTP page."""
+        connection = http.client.HTTPConnection(LOOPBACK, self._port, timeout=_CHECK_SECONDS)
+        try:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            return response.status, response.read().decode()
+        finally:
+            connection.close()
+
+    def comparisons(self) -> list[JsonObject]:
+        """Return the comparisons so far."""
+        whole_lines = self.log_text().rpartition("\n")[0].splitlines()
+        return [json.loads(line) for line in whole_lines if line.startswith("{")]
+
+    def bindings(self) -> list[JsonObject]:
+        """Return the compared bindings."""
+        return [one for one in self.comparisons() if one["decision"] == "binding"]
+
+    def _is_ready(self) -> bool:
+        try:
+            return self.get("/readyz")[0] == 200
+        except (OSError, http.client.HTTPException):
+            return False

@@ -2,7 +2,7 @@
 """A cluster autoscaler in virtual time: cluster-autoscaler's rules, with trials of the scheduler.
 
 Read `cluster_autoscaler` first: the scan loop. `scale_up` and `scale_down` decide, `what_if` runs
-the scheduler on a fork, `drainability` has the rules for pods that block a drain.
+the scheduler on a fork.
 """
 
 from steersman.simulation.scenario.autoscaler.cluster_autoscaler import ClusterAutoscaler

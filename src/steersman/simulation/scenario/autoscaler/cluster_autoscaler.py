@@ -17,15 +17,13 @@ import msgspec
 
 from steersman import api
 from steersman.base import counted
-from steersman.simulation.pools.node_costs import pool_of
+from steersman.simulation.node_pools import ClusterPools, pool_of
 from steersman.simulation.scenario.actions import changed_taints
-from steersman.simulation.scenario.autoscaler.drainability import Drainability
-from steersman.simulation.scenario.autoscaler.scale_down import ScaleDown, UnneededNode
+from steersman.simulation.scenario.autoscaler.scale_down import Drainability, ScaleDown, UnneededNode
 from steersman.simulation.scenario.autoscaler.scale_up import ScaleUp, ScaleUpOption, best_option, unschedulable_pods
 from steersman.simulation.scenario.document import AutoscalerSettings
 from steersman.simulation.scenario.loading import AutoscalerTimes
 from steersman.simulation.scenario.measurements import Measurements
-from steersman.simulation.scenario.pools import ClusterPools
 from steersman.simulation.simulation import Simulation
 
 TO_BE_DELETED: Final = "ToBeDeletedByClusterAutoscaler"

@@ -13,11 +13,9 @@ from typing import Final, NamedTuple
 
 from steersman import api
 from steersman.framework import node_allocatable, pod_requests
-from steersman.simulation.pools.node_costs import pool_of
-from steersman.simulation.pools.node_pools import NodePool
+from steersman.simulation.node_pools import ClusterPools, NodePool, pool_of
 from steersman.simulation.scenario.autoscaler.what_if import placements_with
 from steersman.simulation.scenario.document import AutoscalerSettings
-from steersman.simulation.scenario.pools import ClusterPools
 from steersman.simulation.simulation import Simulation
 
 MAX_NODES: Final = 1000

@@ -2,14 +2,16 @@
 """Node pools: the kinds of nodes that a cluster can have more or fewer of, what each costs, and between which limits.
 
 Users write them as a document of kind NodePools. `plan nodes` searches over the number of nodes of each pool; the autoscaler
-of a scenario adds and removes them. A node that exists belongs to the pool that `node_costs.pool_of` names.
+of a scenario adds and removes them. A node that exists belongs to the pool that `pool_of` names: a node
+says its pool and its price by labels and annotations. A node that says nothing costs nothing, and belongs to the pool of
+its instance type, or to the pool without a name.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Any, Final, TypeAlias
 
@@ -26,7 +28,55 @@ from steersman.api import (
     schema_of,
 )
 from steersman.base import POOLS_VERSION, InputError
-from steersman.simulation.pools.node_costs import POOL_LABEL, PRICE_ANNOTATION
+from steersman.cluster.kubelets import PRICE_PER_HOUR
+
+POOL_LABEL: Final = "steersman.dev/pool"
+PRICE_ANNOTATION: Final = PRICE_PER_HOUR
+"""May also be a label: labels are all that some providers let their users write."""
+
+POOL_LABELS: Final = (
+    POOL_LABEL,
+    "cloud.google.com/gke-nodepool",
+    "eks.amazonaws.com/nodegroup",
+    "alpha.eksctl.io/nodegroup-name",
+    "kubernetes.azure.com/agentpool",
+    "agentpool",
+    "karpenter.sh/nodepool",
+    "node.kubernetes.io/instance-type",
+)
+"""The labels that name a node's pool; the first one that the node has counts."""
+
+
+def pool_of(node: api.Node) -> str:
+    """The name of the node's pool; "" if no label names one."""
+    labels = node.metadata.labels
+    return next((labels[label] for label in POOL_LABELS if labels.get(label)), "")
+
+
+def price_of(node: api.Node) -> float:
+    """The price of the node per hour, by its annotation or else its label; 0 if it has neither. Raises `InputError`."""
+    meta = node.metadata
+    for where, texts in (("annotations", meta.annotations), ("labels", meta.labels)):
+        text = texts.get(PRICE_ANNOTATION)
+        if text is not None:
+            return _price(text, node.metadata.name, f"metadata.{where}[{PRICE_ANNOTATION}]")
+    return 0.0
+
+
+def _price(text: str, node: str, field: str) -> float:
+    try:
+        price = float(text)
+    except ValueError:
+        price = -1.0
+    if not math.isfinite(price) or price < 0:
+        raise InputError(
+            "is no price", object=f"Node {node}", field=field, value=text, hint='write a number such as "0.40"'
+        )
+    return price
+
+
+# -- pools -------------------------------------------------------------------------------------------------------------
+
 
 POOLS_KIND: Final = "NodePools"
 KUBELET_LABELS: Final = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
@@ -222,3 +272,53 @@ def _check_template(template: api.Node) -> None:
         quantity_checks.check_quantities(template)
     except InputError as error:
         raise error.beneath("template") from error
+
+
+# -- pools of a running scenario ---------------------------------------------------------------------------------------
+
+
+class ClusterPools:
+    """Pools by name, and the factory of their nodes."""
+
+    def __init__(self, pools: Iterable[NodePool] = ()) -> None:
+        self._pools = {pool.name: pool for pool in pools}
+        #: Pool → minimum number of its next node.
+        self._next: dict[str, int] = {}
+
+    def __iter__(self) -> Iterator[NodePool]:
+        return iter(self._pools.values())
+
+    def __len__(self) -> int:
+        return len(self._pools)
+
+    def __getitem__(self, name: str) -> NodePool:
+        return self._pools[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._pools
+
+    def set_price(self, name: str, per_hour: float) -> None:
+        """Set the price of the pool's future nodes."""
+        if name in self._pools:
+            self._pools[name] = msgspec.structs.replace(self._pools[name], price_per_hour=per_hour)
+
+    def next_nodes(self, pool: NodePool, count: int, taken: Container[str], zone: str | None = None) -> list[api.Node]:
+        """Return the nodes that `new_nodes` would return, without reserving names, for trials."""
+        return [node for _, node in self._numbered(pool, count, taken, zone)]
+
+    def new_nodes(self, pool: NodePool, count: int, taken: Container[str], zone: str | None = None) -> list[api.Node]:
+        """Return `count` nodes with names that were never used in the pool and are not `taken`."""
+        numbered = list(self._numbered(pool, count, taken, zone))
+        if numbered:
+            self._next[pool.name] = numbered[-1][0] + 1
+        return [node for _, node in numbered]
+
+    def _numbered(
+        self, pool: NodePool, count: int, taken: Container[str], zone: str | None
+    ) -> Iterator[tuple[int, api.Node]]:
+        number = self._next.get(pool.name, 0)
+        for _ in range(count):
+            while pool.node_name(number) in taken:
+                number += 1
+            yield number, pool.make_node(number, zone)
+            number += 1
