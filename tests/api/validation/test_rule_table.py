@@ -18,7 +18,7 @@ from steersman.api.validation.rule_table import Rules, sections
 
 _USED = re.compile(r'_rules(?:\.kind)?\(\s*"([\w ]+)"')
 _KINDS = re.compile(r'"([A-Z]\w+)"')
-_REFERENCE = re.compile(r"@(\w+)")
+_REFERENCE = re.compile(r"@(\w+(?: \w+)*)")
 
 
 def owners() -> Iterator[tuple[Rules, str]]:
@@ -35,6 +35,8 @@ def used_sections(source: str) -> set[str]:
     if "_rules.kind(kind)" in source:
         found |= {name for name in _KINDS.findall(source) if name in sections()}
     found |= {name for name in re.findall(r'"(\w+)"', source) if name in sections()}
+    prefixes = tuple(re.findall(r'_rules[(, ]+f"([\w ]+ )\{', source))
+    found |= {name for name in sections() if prefixes and name.startswith(prefixes)}
     waiting = list(found)
     while waiting:
         for name in _REFERENCE.findall("\n".join(sections()[waiting.pop()])):

@@ -14,33 +14,23 @@ import msgspec
 from steersman.api.json_values import Document, elements, part
 from steersman.api.validation.checks import (
     Check,
-    Fields,
-    at_most_items,
-    check_fields,
-    config_map_key,
     descending_path,
     dns1123_subdomain,
     env_var_name,
     http_header_name,
-    name_label,
-    name_subdomain,
-    non_negative,
     one_of,
     optional,
-    path_without_backsteps,
     port_name,
-    port_number,
-    port_number_or_name,
     required,
     with_format,
 )
 from steersman.api.validation.field_errors import FieldError
 from steersman.api.validation.resources import resource_requirements
+from steersman.api.validation.rule_table import Rules
 from steersman.api.validation.security import container_security_context
 from steersman.api.validation.volumes import field_reference, resource_reference
 
 PULL_POLICY: Final = required(one_of("Always", "IfNotPresent", "Never"))
-NOT_EPHEMERAL: Final = "cannot be set for an Ephemeral Container"
 _ENV_FIELD_PATHS: Final = (
     "metadata.name",
     "metadata.namespace",
@@ -52,20 +42,8 @@ _ENV_FIELD_PATHS: Final = (
     "status.podIP",
     "status.podIPs",
 )
-_EPHEMERAL_FORBIDDEN: Final = (
-    "ports",
-    "resources",
-    "resizePolicy",
-    "restartPolicy",
-    "restartPolicyRules",
-    "livenessProbe",
-    "readinessProbe",
-    "startupProbe",
-    "lifecycle",
-)
+_HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
-_RESTART_POLICY: Final = one_of("Always", "Never", "OnFailure")
-_RULES_NEED_POLICY: Final = "must specify restartPolicy when restart rules are used"
 _SEVERAL_FIELDS: Final = "may not have more than one field specified at a time"
 
 
@@ -107,22 +85,12 @@ def _value_from(path: str, variable: Document) -> Iterator[FieldError]:
         yield FieldError.invalid(path, "", _SEVERAL_FIELDS)
 
 
-def _key_reference(path: str, reference: Document) -> Iterator[FieldError]:
-    yield from name_subdomain(f"{path}.name", reference.get("name") or "")
-    yield from required(with_format(config_map_key))(f"{path}.key", reference.get("key"))
-
-
-_FILE_KEY: Final[Fields] = {
-    "key": required(with_format(env_var_name)),
-    "volumeName": required(name_label),
-    "path": required(path_without_backsteps),
-}
 _VALUE_SOURCES: Final[Mapping[str, Check]] = {
     "fieldRef": lambda path, value: field_reference(path, value, _ENV_FIELD_PATHS),
     "resourceFieldRef": lambda path, value: resource_reference(path, value, in_volume=False),
-    "configMapKeyRef": _key_reference,
-    "secretKeyRef": _key_reference,
-    "fileKeyRef": lambda path, value: check_fields(value, _FILE_KEY, path),
+    "configMapKeyRef": lambda path, value: _rules("key_reference", path, value),
+    "secretKeyRef": lambda path, value: _rules("key_reference", path, value),
+    "fileKeyRef": lambda path, value: _rules("file_key_reference", path, value),
 }
 
 
@@ -144,10 +112,6 @@ def _env_from(path: str, sources: list[Any]) -> Iterator[FieldError]:
 # -- ports, mounts and devices ---------------------------------------------------------------------
 
 
-_PORT: Final = required(port_number)
-_PROTOCOL: Final = required(one_of("SCTP", "TCP", "UDP"))
-
-
 def _ports(path: str, ports: list[Any]) -> Iterator[FieldError]:
     names: set[str] = set()
     for index, port in enumerate(ports):
@@ -159,10 +123,7 @@ def _ports(path: str, ports: list[Any]) -> Iterator[FieldError]:
             yield FieldError.duplicate(f"{place}.name", name)
         if name and not complaints:
             names.add(name)
-        yield from _PORT(f"{place}.containerPort", port.get("containerPort") or None)
-        if port.get("hostPort"):
-            yield from port_number(f"{place}.hostPort", port["hostPort"])
-        yield from _PROTOCOL(f"{place}.protocol", port.get("protocol"))
+        yield from _rules("container_port", place, port)
 
 
 def _host_port_conflicts(path: str, containers: list[Any]) -> Iterator[FieldError]:
@@ -252,30 +213,26 @@ def _devices(path: str, container: Document, context: ContainerContext) -> Itera
 # -- probes and lifecycle --------------------------------------------------------------------------
 
 
-def _http_get(path: str, action: Document) -> Iterator[FieldError]:
-    yield from required()(f"{path}.path", action.get("path"))
-    yield from port_number_or_name(f"{path}.port", action.get("port", 0))
-    yield from one_of("HTTP", "HTTPS")(f"{path}.scheme", action.get("scheme") or "")
-    for header in elements(action, "httpHeaders"):
-        yield from with_format(http_header_name)(f"{path}.httpHeaders", header.get("name") or "")
-
-
 def _handler(path: str, handler: Document, grace_period: int | None) -> Iterator[FieldError]:
-    actions: Mapping[str, Check] = {
-        "exec": lambda place, action: required()(f"{place}.command", action.get("command")),
-        "httpGet": _http_get,
-        "tcpSocket": lambda place, action: port_number_or_name(f"{place}.port", action.get("port", 0)),
-        "grpc": lambda place, action: port_number(f"{place}.port", action.get("port", 0)),
-        "sleep": lambda place, action: _sleep(place, action.get("seconds") or 0, grace_period),
-    }
-    found = [name for name in actions if handler.get(name) is not None]
+    found = [name for name in _HANDLERS if handler.get(name) is not None]
     for name in found:
         if name != found[0]:
             yield FieldError.forbidden(f"{path}.{name}", "may not specify more than 1 handler type")
+        elif name == "sleep":
+            yield from _sleep(f"{path}.sleep", handler["sleep"].get("seconds") or 0, grace_period)
         else:
-            yield from actions[name](f"{path}.{name}", handler[name])
+            yield from _rules(f"handler {name}", f"{path}.{name}", handler[name])
     if not found:
         yield FieldError.required(path, "must specify a handler type")
+
+
+def _header_name(path: str, header: Document) -> Iterator[FieldError]:
+    yield from with_format(http_header_name)(path, header.get("name") or "")
+
+
+def _success_threshold(path: str, count: int) -> Iterator[FieldError]:
+    if count != 1:
+        yield FieldError.invalid(path, count, "must be 1")
 
 
 def _sleep(path: str, seconds: int, grace_period: int | None) -> Iterator[FieldError]:
@@ -284,30 +241,10 @@ def _sleep(path: str, seconds: int, grace_period: int | None) -> Iterator[FieldE
         yield FieldError.invalid(path, seconds, detail)
 
 
-_PROBE_NUMBERS: Final[Fields] = {
-    f"{name}{suffix}": non_negative
-    for name, suffix in (
-        ("initialDelay", "Seconds"),
-        ("timeout", "Seconds"),
-        ("period", "Seconds"),
-        ("success", "Threshold"),
-        ("failure", "Threshold"),
-    )
-}
-
-
 def _probe(path: str, name: str, probe: Document, context: ContainerContext) -> Iterator[FieldError]:
     yield from _handler(path, probe, context.grace_period)
-    yield from check_fields(probe, _PROBE_NUMBERS, path)
-    grace = probe.get("terminationGracePeriodSeconds")
-    if grace is not None and grace <= 0:
-        yield FieldError.invalid(f"{path}.terminationGracePeriodSeconds", grace, "must be greater than 0")
-    if name == "readinessProbe":
-        if grace is not None:
-            detail = "must not be set for readinessProbes"
-            yield FieldError.invalid(f"{path}.terminationGracePeriodSeconds", grace, detail)
-    elif (probe.get("successThreshold") or 0) != 1:
-        yield FieldError.invalid(f"{path}.successThreshold", probe.get("successThreshold") or 0, "must be 1")
+    yield from _rules("probe", path, probe)
+    yield from _rules("readiness_probe" if name == "readinessProbe" else "other_probe", path, probe)
 
 
 def _hooks_and_probes(path: str, container: Document, context: ContainerContext) -> Iterator[FieldError]:
@@ -337,16 +274,9 @@ def _resize_policies(path: str, container: Document, context: ContainerContext) 
             yield FieldError.invalid(path, restart, detail)
 
 
-_CONTAINER_FIELDS: Final[Fields] = {
-    "name": required(name_label),
-    "image": required(),
-    "terminationMessagePolicy": required(one_of("File", "FallbackToLogsOnError")),
-}
-
-
 def _container(path: str, container: Document, context: ContainerContext) -> Iterator[FieldError]:
     """Yield the errors common to regular, init and ephemeral containers."""
-    yield from check_fields(container, _CONTAINER_FIELDS, path)
+    yield from _rules("container", path, container)
     yield from _ports(f"{path}.ports", elements(container, "ports"))
     yield from _env(f"{path}.env", elements(container, "env"))
     yield from _env_from(f"{path}.envFrom", elements(container, "envFrom"))
@@ -360,20 +290,7 @@ def _container(path: str, container: Document, context: ContainerContext) -> Ite
 
 
 def _restart_rules(path: str, container: Document) -> Iterator[FieldError]:
-    rules, policy = elements(container, "restartPolicyRules"), container.get("restartPolicy")
-    if policy is not None:
-        yield from _RESTART_POLICY(f"{path}.restartPolicy", policy)
-    elif rules:
-        yield FieldError.required(f"{path}.restartPolicy", _RULES_NEED_POLICY)
-    yield from at_most_items(20)(f"{path}.restartPolicyRules", rules)
-    for index, rule in enumerate(rules):
-        place, codes = f"{path}.restartPolicyRules[{index}]", rule.get("exitCodes")
-        yield from one_of("Restart", "RestartAllContainers")(f"{place}.action", rule.get("action") or "")
-        if codes is None:
-            yield FieldError.required(f"{place}.exitCodes", "must be specified")
-        else:
-            yield from one_of("In", "NotIn")(f"{place}.exitCodes.operator", codes.get("operator") or "")
-            yield from at_most_items(255)(f"{place}.exitCodes.values", elements(codes, "values"))
+    yield from _rules("restart_rules", path, container)
 
 
 def regular_containers(path: str, containers: list[Any], context: ContainerContext) -> Iterator[FieldError]:
@@ -406,7 +323,9 @@ def init_containers(
         if container.get("restartPolicy") is not None:
             yield from _restart_rules(place, container)
         elif elements(container, "restartPolicyRules"):
-            yield FieldError.required(f"{place}.restartPolicy", _RULES_NEED_POLICY)
+            yield FieldError.required(
+                f"{place}.restartPolicy", "must specify restartPolicy when restart rules are used"
+            )
         if name in names:
             yield FieldError.duplicate(f"{place}.name", name)
         elif name:
@@ -439,14 +358,7 @@ def ephemeral_containers(path: str, spec: Document, context: ContainerContext) -
         target = container.get("targetContainerName")
         if target and target not in others:
             yield FieldError.not_found(f"{place}.targetContainerName", target)
-        for forbidden in _EPHEMERAL_FORBIDDEN:
-            value = container.get(forbidden)
-            if value or (value is not None and forbidden != "resources"):
-                yield FieldError.forbidden(f"{place}.{forbidden}", NOT_EPHEMERAL)
-        for number, mount in enumerate(elements(container, "volumeMounts")):
-            for forbidden in ("subPath", "subPathExpr"):
-                if mount.get(forbidden):
-                    yield FieldError.forbidden(f"{place}.volumeMounts[{number}].{forbidden}", NOT_EPHEMERAL)
+        yield from _rules("ephemeral_container", place, container)
 
 
 def trimmed_image(path: str, container: Document) -> Iterator[FieldError]:
@@ -454,3 +366,6 @@ def trimmed_image(path: str, container: Document) -> Iterator[FieldError]:
     image = container.get("image") or ""
     if image.strip() != image:
         yield FieldError.invalid(f"{path}.image", image, "must not have leading or trailing whitespace")
+
+
+_rules: Final[Rules] = Rules(globals())

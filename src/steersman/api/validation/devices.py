@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -17,14 +18,10 @@ from steersman.api.validation.checks import (
     Check,
     at_most_bytes,
     c_identifier,
-    immutable,
     label_key,
-    label_value,
     name_label,
     name_subdomain,
-    one_of,
-    optional,
-    required,
+    positive,
     with_format,
 )
 from steersman.api.validation.field_errors import FieldError, go_struct
@@ -32,6 +29,7 @@ from steersman.api.validation.kind_rules import KindRules
 from steersman.api.validation.metadata import template_metadata
 from steersman.api.validation.node_selectors import node_selector
 from steersman.api.validation.resources import amount, is_extended, shown_amount
+from steersman.api.validation.rule_table import Rules
 from steersman.api.validation.semantic_equality import is_equal
 from steersman.api.validation.volumes import csi_driver_name
 
@@ -49,7 +47,6 @@ _NUMBER: Final = r"(0|[1-9]\d*)"
 _SEMVER: Final = re.compile(
     rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_IDENTIFIER}(\.{_IDENTIFIER})*)?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?"
 )
-_EFFECT: Final = one_of("NoExecute", "NoSchedule", "None")
 _UNKNOWN_REQUEST: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 )
@@ -140,39 +137,24 @@ def _sub_request(path: str, request: Mapping[str, Any]) -> Iterator[FieldError]:
 
 def _exact_request(path: str, request: Mapping[str, Any]) -> Iterator[FieldError]:
     mode, count = request.get("allocationMode") or "", request.get("count") or 0
-    yield from required(name_subdomain)(f"{path}.deviceClassName", request.get("deviceClassName"))
-    yield from _selectors(f"{path}.selectors", elements(request, "selectors"))
+    yield from _rules("exact_request", path, request)
     if mode == "All" and count:
         yield FieldError.invalid(f"{path}.count", count, "must not be specified when allocationMode is 'All'")
-    elif mode == "ExactCount" and count <= 0:
-        yield FieldError.invalid(f"{path}.count", count, "must be greater than zero")
-    elif mode not in ("All", "ExactCount"):
+    elif mode == "ExactCount":
+        yield from positive(f"{path}.count", count)
+    elif mode != "All":
         yield FieldError.not_supported(f"{path}.allocationMode", mode, ("All", "ExactCount"))
     for index, toleration in enumerate(elements(request, "tolerations")):
-        yield from _toleration(f"{path}.tolerations[{index}]", toleration)
+        yield from _rules("device_toleration", f"{path}.tolerations[{index}]", toleration)
 
 
 def _selectors(path: str, selectors: list[Any]) -> Iterator[FieldError]:
     """Yield the errors of device selectors, except errors in their CEL expressions."""
 
     def check(where: str, selector: Mapping[str, Any]) -> Iterator[FieldError]:
-        if selector.get("cel") is None:
-            yield FieldError.required(f"{where}.cel")
-        yield from at_most_bytes(10 * 1024)(f"{where}.cel.expression", part(selector, "cel").get("expression") or "")
+        yield from _rules("device_selector", where, selector)
 
     yield from _listed(path, selectors, _MAX_REQUESTS, check, None)
-
-
-def _toleration(path: str, toleration: Mapping[str, Any]) -> Iterator[FieldError]:
-    operator, value = toleration.get("operator") or "", toleration.get("value") or ""
-    yield from optional(label_key)(f"{path}.key", toleration.get("key"))
-    if operator == "Exists" and value:
-        yield FieldError.invalid(f"{path}.value", value, "must be empty for operator `Exists`")
-    elif operator == "Equal":
-        yield from with_format(label_value)(f"{path}.value", value)
-    elif operator != "Exists":
-        yield from required(one_of("Equal", "Exists"))(f"{path}.operator", operator)
-    yield from optional(_EFFECT)(f"{path}.effect", toleration.get("effect"))
 
 
 def _opaque(path: str, configuration: Mapping[str, Any]) -> Iterator[FieldError]:
@@ -180,7 +162,7 @@ def _opaque(path: str, configuration: Mapping[str, Any]) -> Iterator[FieldError]
     if opaque is None:
         yield FieldError.required(f"{path}.opaque")
         return
-    yield from required(csi_driver_name)(f"{path}.opaque.driver", opaque.get("driver"))
+    yield from _rules("opaque_configuration", f"{path}.opaque", opaque)
     parameters, where = opaque.get("parameters"), f"{path}.opaque.parameters"
     if parameters is None:
         yield FieldError.required(where)
@@ -228,23 +210,20 @@ def _device_class(document: Document) -> Iterator[FieldError]:
     spec = part(document, "spec")
     yield from _selectors("spec.selectors", elements(spec, "selectors"))
     yield from _listed("spec.config", elements(spec, "config"), _MAX_REQUESTS, _opaque, None)
-    name = spec.get("extendedResourceName")
-    if name is not None and not is_extended(name):
-        yield FieldError.invalid("spec.extendedResourceName", name, "must be a valid extended resource name")
+    yield from _rules("device_class", "spec", spec)
+
+
+def _extended_name(path: str, name: str) -> Iterator[FieldError]:
+    if not is_extended(name):
+        yield FieldError.invalid(path, name, "must be a valid extended resource name")
 
 
 # -- slices ----------------------------------------------------------------------------------------
 
 
 def _resource_slice(document: Document) -> Iterator[FieldError]:
-    spec, pool = part(document, "spec"), part(document, "spec", "pool")
-    yield from required(csi_driver_name)("spec.driver", spec.get("driver"))
-    yield from required(_pool_name)("spec.pool.name", pool.get("name"))
-    count, generation = pool.get("resourceSliceCount") or 0, pool.get("generation") or 0
-    if count <= 0:
-        yield FieldError.invalid("spec.pool.resourceSliceCount", count, "must be greater than zero")
-    if generation < 0:
-        yield FieldError.invalid("spec.pool.generation", generation, "must be greater than or equal to zero")
+    spec = part(document, "spec")
+    yield from _rules("resource_slice", "spec", spec)
     yield from _slice_nodes(spec)
     if spec.get("sharedCounters") is not None and spec.get("devices") is not None:
         yield FieldError.invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed")
@@ -301,7 +280,8 @@ def _device(path: str, device: Mapping[str, Any], chooses_nodes: bool) -> Iterat
     for name, value in capacity.items():
         yield from _qualified(f"{path}.capacity", name)
         yield from _capacity(f"{path}.capacity[{name}]", value, bool(device.get("allowMultipleAllocations")))
-    yield from _listed(f"{path}.taints", elements(device, "taints"), 16, _taint, None)
+    taints: Check = partial(_rules, "device_taint")
+    yield from _listed(f"{path}.taints", elements(device, "taints"), 16, taints, None)
     yield from _listed(
         f"{path}.consumesCounters",
         elements(device, "consumesCounters"),
@@ -405,25 +385,17 @@ def _valid_values(path: str, policy: Mapping[str, Any], most: Any) -> Iterator[F
         yield FieldError.invalid(path, shown_amount(default), detail)
 
 
-def _taint(path: str, taint: Mapping[str, Any]) -> Iterator[FieldError]:
-    yield from label_key(f"{path}.key", taint.get("key") or "")
-    yield from optional(with_format(label_value))(f"{path}.value", taint.get("value"))
-    yield from required(_EFFECT)(f"{path}.effect", taint.get("effect"))
-
-
-def _counters(path: str, name: str, value: Mapping[str, Any]) -> Iterator[FieldError]:
-    yield from required(name_label)(f"{path}.{name}", value.get(name))
-    yield from required()(f"{path}.counters", value.get("counters"))
-    for counter in part(value, "counters"):
-        yield from name_label(f"{path}.counters", counter)
-
-
 def _counter_set(path: str, value: Mapping[str, Any]) -> Iterator[FieldError]:
-    yield from _counters(path, "name", value)
+    yield from _rules("counter_set", path, value)
 
 
 def _counter_consumption(path: str, value: Mapping[str, Any]) -> Iterator[FieldError]:
-    yield from _counters(path, "counterSet", value)
+    yield from _rules("counter_consumption", path, value)
+
+
+def _counter_names(path: str, counters: Mapping[str, Any]) -> Iterator[FieldError]:
+    for name in counters:
+        yield from name_label(path, name)
 
 
 def _binding_conditions(path: str, device: Mapping[str, Any]) -> Iterator[FieldError]:
@@ -442,25 +414,11 @@ def _binding_conditions(path: str, device: Mapping[str, Any]) -> Iterator[FieldE
             yield FieldError.invalid(f"{path}.{name}", None, f"{name} are required to use {other}")
 
 
-def _resource_slice_update(document: Document, old: Document) -> Iterator[FieldError]:
-    new, before = part(document, "spec"), part(old, "spec")
-    yield from immutable("spec.pool.name", part(new, "pool").get("name") or "", part(before, "pool").get("name"))
-    yield from immutable("spec.driver", new.get("driver") or "", before.get("driver"))
-    yield from immutable("spec.nodeName", new.get("nodeName"), before.get("nodeName"))
-
-
-def _taint_rule(document: Document) -> Iterator[FieldError]:
-    selector = part(document, "spec", "deviceSelector")
-    for name, check in (("driver", csi_driver_name), ("pool", _pool_name), ("device", name_label)):
-        if selector.get(name) is not None:
-            yield from check(f"spec.deviceSelector.{name}", selector[name])
-    yield from _taint("spec.taint", part(document, "spec", "taint"))
-
-
+_rules: Final = Rules(globals())
 RULES: Final = {
     (_GROUP, "DeviceClass"): KindRules(_device_class),
-    (_GROUP, "DeviceTaintRule"): KindRules(_taint_rule),
+    (_GROUP, "DeviceTaintRule"): _rules.kind("DeviceTaintRule"),
     (_GROUP, "ResourceClaim"): KindRules(_claim, _claim_update, has_own_update=True),
     (_GROUP, "ResourceClaimTemplate"): KindRules(_claim_template, _claim_template_update),
-    (_GROUP, "ResourceSlice"): KindRules(_resource_slice, _resource_slice_update),
+    (_GROUP, "ResourceSlice"): _rules.kind("ResourceSlice", validate=_resource_slice),
 }

@@ -11,32 +11,18 @@ from steersman.api import quantity
 from steersman.api.json_values import Document, elements, is_same, part
 from steersman.api.validation import checks
 from steersman.api.validation.checks import (
-    Fields,
-    between,
-    check_fields,
     immutable,
-    label_selector,
-    name_label,
-    name_subdomain,
     one_of,
-    optional,
-    path_without_backsteps,
-    required,
 )
 from steersman.api.validation.field_errors import FieldError, go_struct, json_diff
-from steersman.api.validation.kind_rules import KindRules
-from steersman.api.validation.node_selectors import node_selector
 from steersman.api.validation.resources import amount, positive_quantity, resource_quantity, shown_amount
+from steersman.api.validation.rule_table import Rules
 from steersman.api.validation.semantic_equality import is_equal
-from steersman.api.validation.volumes import MORE_THAN_ONE, VOLUME_TYPES, VolumeType, csi_driver_name, iscsi_name
+from steersman.api.validation.volumes import CHECKED_NAMES, FORBIDDEN_NAMES, MORE_THAN_ONE, iscsi_name, volume_types
 from steersman.api.wellknown import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL
 
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_RECLAIM_POLICIES: Final = ("Delete", "Recycle", "Retain")
-_VOLUME_MODE: Final = one_of("Block", "Filesystem")
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
-_SECRET: Final = {"name": required(name_subdomain), "namespace": required(name_label)}
-_NAMED_SECRET: Final = {"secretRef.name": required(), "secretRef.namespace": required()}
 _BETA_TOPOLOGY: Final = {
     BETA_ZONE_LABEL: ZONE_LABEL,
     BETA_REGION_LABEL: REGION_LABEL,
@@ -50,80 +36,22 @@ _BETA_TOPOLOGY: Final = {
 # -- sources of volumes ----------------------------------------------------------------------------
 
 
-def _iscsi(path: str, source: Document) -> Iterator[FieldError]:
-    fields: Fields = {"targetPortal": required(), "iqn": required(_initiator), "lun": between(0, 255)}
-    yield from check_fields(source, fields, path)
-    if (source.get("chapAuthDiscovery") or source.get("chapAuthSession")) and source.get("secretRef") is None:
-        yield FieldError.required(f"{path}.secretRef")
-    yield from check_fields(source, {"secretRef.name": required(), "initiatorName": _initiator}, path)
-
-
 def _initiator(path: str, value: Any) -> Iterator[FieldError]:
-    yield from iscsi_name(path.replace("initiatorName", "initiatorname"), value, "must be valid format")
-
-
-def _csi(path: str, source: Document) -> Iterator[FieldError]:
-    yield from required(csi_driver_name)(f"{path}.driver", source.get("driver"))
-    yield from required()(f"{path}.volumeHandle", source.get("volumeHandle"))
-    for use in ("controllerPublish", "controllerExpand", "nodePublish", "nodeExpand"):
-        if source.get(f"{use}SecretRef") is not None:
-            yield from check_fields(source[f"{use}SecretRef"], _SECRET, f"{path}.{use}SecretRef")
-
-
-_SOURCES: Final[Mapping[str, VolumeType]] = {
-    **{
-        name: VOLUME_TYPES[name]
-        for name in (
-            *("hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte"),
-            *("cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk"),
-            *("portworxVolume", "azureDisk", "scaleIO"),
-        )
-    },
-    "iscsi": VolumeType(_iscsi),
-    "cinder": VolumeType({"volumeID": required(), **_NAMED_SECRET}),
-    "local": VolumeType({"path": required(path_without_backsteps)}),
-    "storageos": VolumeType(
-        {"volumeName": required(name_label), "volumeNamespace": optional(name_label), **_NAMED_SECRET}
-    ),
-    "csi": VolumeType(_csi),
-}
-"""Volume sources of PersistentVolumes in the order of upstream's checks."""
+    yield from iscsi_name(path, value, "must be valid format")
 
 
 # -- volumes ---------------------------------------------------------------------------------------
 
 
-def _persistent_volume(document: Document) -> Iterator[FieldError]:
-    yield from persistent_volume_spec("spec", part(document, "spec"))
-
-
 def persistent_volume_spec(path: str, spec: Mapping[str, Any]) -> Iterator[FieldError]:
     """Yield the errors of the spec of a PersistentVolume."""
-    if not spec.get("accessModes"):
-        yield FieldError.required(f"{path}.accessModes")
-    yield from access_modes(f"{path}.accessModes", elements(spec, "accessModes"))
-    yield from _capacity(f"{path}.capacity", spec.get("capacity"))
-    yield from optional(one_of(*_RECLAIM_POLICIES))(
-        f"{path}.persistentVolumeReclaimPolicy", spec.get("persistentVolumeReclaimPolicy")
-    )
-    affinity = spec.get("nodeAffinity")
-    if affinity is not None and affinity.get("required") is not None:
-        yield from node_selector(f"{path}.nodeAffinity.required", affinity["required"])
-    elif affinity is not None:
-        yield FieldError.required(f"{path}.nodeAffinity.required", "must specify required node constraints")
+    yield from _rules("persistent_volume", path, spec)
     yield from _sources(path, spec)
     is_root = posixpath.normpath(str(part(spec, "hostPath").get("path"))) == "/"
     if is_root and spec.get("persistentVolumeReclaimPolicy") == "Recycle":
         detail = "may not be 'recycle' for a hostPath mount of '/'"
         yield FieldError.forbidden(f"{path}.persistentVolumeReclaimPolicy", detail)
-    yield from optional(name_subdomain)(f"{path}.storageClassName", spec.get("storageClassName"))
-    if spec.get("volumeMode") is not None:
-        yield from _VOLUME_MODE(f"{path}.volumeMode", spec["volumeMode"])
-    if spec.get("volumeAttributesClassName") is not None:
-        name = required(name_subdomain, "an empty string is disallowed")
-        yield from name(f"{path}.volumeAttributesClassName", spec["volumeAttributesClassName"])
-        if spec.get("csi") is None:
-            yield FieldError.required(f"{path}.csi", "has to be specified when using volumeAttributesClassName")
+    yield from _rules("persistent_volume_classes", path, spec)
 
 
 def access_modes(path: str, modes: list[Any]) -> Iterator[FieldError]:
@@ -147,16 +75,21 @@ def _capacity(path: str, capacity: Mapping[str, Any] | None) -> Iterator[FieldEr
         yield from positive_quantity(f"{path}[{name}]", value)
 
 
+def _source_names() -> tuple[str, ...]:
+    """Return the volume sources of PersistentVolumes, in the order of upstream's checks."""
+    return volume_types("persistent volume ")
+
+
 def _sources(path: str, spec: Mapping[str, Any]) -> Iterator[FieldError]:
     has_source = False
-    for name, kind in _SOURCES.items():
+    for name in _source_names():
         if spec.get(name) is None:
             continue
         if has_source and name != "flexVolume":
-            yield FieldError.forbidden(f"{path}.{kind.forbidden_name or name}", MORE_THAN_ONE)
+            yield FieldError.forbidden(f"{path}.{FORBIDDEN_NAMES.get(name, name)}", MORE_THAN_ONE)
             continue
         has_source = True
-        yield from kind.validate(f"{path}.{kind.checked_name or name}", spec[name])
+        yield from _rules(f"persistent volume {name}", f"{path}.{CHECKED_NAMES.get(name, name)}", spec[name])
         if name == "local" and spec.get("nodeAffinity") is None:
             yield FieldError.required(f"{path}.nodeAffinity", "Local volume requires node affinity")
     if not has_source:
@@ -165,9 +98,11 @@ def _sources(path: str, spec: Mapping[str, Any]) -> Iterator[FieldError]:
 
 def _persistent_volume_update(document: Document, old: Document) -> Iterator[FieldError]:
     spec, before = part(document, "spec"), part(old, "spec")
-    yield from _persistent_volume(document)
-    if any(_is_other_source(_source(spec, before, name), _source(before, before, name)) for name in _SOURCES):
-        changes = json_diff({name: before.get(name) for name in _SOURCES}, {name: spec.get(name) for name in _SOURCES})
+    yield from _rules("PersistentVolume", "", document)
+    if any(_is_other_source(_source(spec, before, name), _source(before, before, name)) for name in _source_names()):
+        changes = json_diff(
+            {name: before.get(name) for name in _source_names()}, {name: spec.get(name) for name in _source_names()}
+        )
         detail = f"spec.persistentvolumesource is immutable after creation\n{changes}"
         yield FieldError.forbidden("spec.persistentvolumesource", detail)
     yield from immutable("volumeMode", spec.get("volumeMode"), before.get("volumeMode"))
@@ -218,34 +153,25 @@ def _shown_affinity(affinity: Mapping[str, Any] | None) -> Any:
 # -- claims ----------------------------------------------------------------------------------------
 
 
-def _claim(document: Document) -> Iterator[FieldError]:
-    yield from claim_spec("spec", part(document, "spec"))
-
-
 def claim_spec(path: str, spec: Mapping[str, Any]) -> Iterator[FieldError]:
     """Yield the errors of the spec of a PersistentVolumeClaim or of a claim template."""
-    if not spec.get("accessModes"):
-        yield FieldError.required(f"{path}.accessModes", "at least 1 access mode is required")
-    yield from label_selector(f"{path}.selector", spec.get("selector"))
-    yield from access_modes(f"{path}.accessModes", elements(spec, "accessModes"))
-    storage = part(spec, "resources", "requests").get("storage")
+    yield from _rules("volume_claim", path, spec)
+
+
+def _requested_storage(path: str, claim: Mapping[str, Any]) -> Iterator[FieldError]:
+    storage = part(claim, "resources", "requests").get("storage")
     if storage is None:
         yield FieldError.required(f"{path}.resources[storage]")
     else:
         errors = list(positive_quantity(f"{path}.resources[storage]", storage))
         yield from errors or resource_quantity("storage", f"{path}.resources[storage]", storage)
-    yield from optional(name_subdomain)(f"{path}.storageClassName", spec.get("storageClassName"))
-    if spec.get("volumeMode") is not None:
-        yield from _VOLUME_MODE(f"{path}.volumeMode", spec["volumeMode"])
-    yield from _data_sources(path, spec)
-    yield from optional(name_subdomain)(f"{path}.volumeAttributesClassName", spec.get("volumeAttributesClassName"))
 
 
 def _data_sources(path: str, spec: Mapping[str, Any]) -> Iterator[FieldError]:
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     for name, found in (("dataSource", source), ("dataSourceRef", reference)):
         if found is not None:
-            yield from _data_source(f"{path}.{name}", found)
+            yield from _rules("data_source", f"{path}.{name}", found)
     if reference is None or source is None:
         return
     if reference.get("namespace"):
@@ -254,13 +180,9 @@ def _data_sources(path: str, spec: Mapping[str, Any]) -> Iterator[FieldError]:
         yield FieldError.invalid(path, {}, "must match dataSourceRef")
 
 
-def _data_source(path: str, source: Mapping[str, Any]) -> Iterator[FieldError]:
-    yield from check_fields(source, {"name": required(), "kind": required()}, path)
-    if not source.get("apiGroup") and source.get("kind") != "PersistentVolumeClaim":
-        detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
-        yield FieldError.invalid(path, source.get("kind") or "", detail)
-    yield from optional(name_subdomain)(f"{path}.apiGroup", source.get("apiGroup"))
-    yield from optional(name_label)(f"{path}.namespace", source.get("namespace"))
+def _default_group_source(path: str, source: Mapping[str, Any]) -> Iterator[FieldError]:
+    detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+    yield FieldError.invalid(path, source.get("kind") or "", detail)
 
 
 def _claim_update(document: Document, old: Document) -> Iterator[FieldError]:
@@ -304,7 +226,8 @@ def _attributes_class_removed(document: Document, old: Document) -> Iterator[Fie
         yield FieldError.forbidden("spec.volumeAttributesClassName", detail)
 
 
+_rules: Final = Rules(globals())
 RULES: Final = {
-    ("", "PersistentVolume"): KindRules(_persistent_volume, _persistent_volume_update),
-    ("", "PersistentVolumeClaim"): KindRules(_claim, _claim_update),
+    ("", "PersistentVolume"): _rules.kind("PersistentVolume", validate_update=_persistent_volume_update),
+    ("", "PersistentVolumeClaim"): _rules.kind("PersistentVolumeClaim", validate_update=_claim_update),
 }

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from steersman.api.json_values import Document, elements, part
-from steersman.api.validation.checks import label_selector, name_subdomain, path_segment_name, required, with_format
+from steersman.api.validation.checks import label_selector, required, segment
 from steersman.api.validation.field_errors import FieldError, go_struct
 from steersman.api.validation.kind_rules import KindRules, Validate
+from steersman.api.validation.rule_table import Rules
 
 _GROUP: Final = "rbac.authorization.k8s.io"
 
@@ -27,9 +28,7 @@ def _policy_rules(document: Document, *, is_namespaced: bool) -> Iterator[FieldE
                 detail = "rules cannot apply to both regular resources and non-resource URLs"
                 yield FieldError.invalid(f"{path}.nonResourceURLs", urls, detail)
             continue
-        for field, what in (("apiGroups", "api group"), ("resources", "resource")):
-            if not rule.get(field):
-                yield FieldError.required(f"{path}.{field}", f"resource rules must supply at least one {what}")
+        yield from _rules("resource_rule", path, rule)
 
 
 def _role(document: Document) -> Iterator[FieldError]:
@@ -40,17 +39,14 @@ def _cluster_role(document: Document) -> Iterator[FieldError]:
     yield from _policy_rules(document, is_namespaced=False)
     if document.get("aggregationRule") is None:
         return
-    path, selectors = (
-        "aggregationRule.clusterRoleSelectors",
-        elements(document, "aggregationRule", "clusterRoleSelectors"),
-    )
-    if not selectors:
-        yield FieldError.required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil")
-    for index, selector in enumerate(selectors):
-        errors = list(label_selector(f"{path}[{index}]", selector))
-        yield from errors
-        if errors:
-            yield FieldError.invalid(f"{path}[{index}]", None, "invalid label selector.")
+    yield from _rules("aggregation_rule", "aggregationRule", document["aggregationRule"])
+
+
+def _aggregated_selector(path: str, selector: Any) -> Iterator[FieldError]:
+    errors = list(label_selector(path, selector))
+    yield from errors
+    if errors:
+        yield FieldError.invalid(path, None, "invalid label selector.")
 
 
 def _binding(*kinds: str) -> Validate:
@@ -58,11 +54,10 @@ def _binding(*kinds: str) -> Validate:
 
     def check(document: Document) -> Iterator[FieldError]:
         role = part(document, "roleRef")
-        if role.get("apiGroup") != _GROUP:
-            yield FieldError.not_supported("roleRef.apiGroup", role.get("apiGroup") or "", [_GROUP])
+        yield from _rules("role_group", "roleRef", role)
         if role.get("kind") not in kinds:
             yield FieldError.not_supported("roleRef.kind", role.get("kind") or "", kinds)
-        yield from required(with_format(path_segment_name))("roleRef.name", role.get("name"))
+        yield from required(segment)("roleRef.name", role.get("name"))
         for index, subject in enumerate(elements(document, "subjects")):
             yield from _subject(f"subjects[{index}]", subject, is_namespaced="Role" in kinds)
 
@@ -70,19 +65,17 @@ def _binding(*kinds: str) -> Validate:
 
 
 def _subject(path: str, subject: Mapping[str, Any], *, is_namespaced: bool) -> Iterator[FieldError]:
-    kind, name, group = subject.get("kind"), subject.get("name"), subject.get("apiGroup") or ""
-    yield from required()(f"{path}.name", name)
-    if kind == "ServiceAccount":
-        yield from name_subdomain(f"{path}.name", name) if name else ()
-        if group:
-            yield FieldError.not_supported(f"{path}.apiGroup", group, [""])
-        if not is_namespaced and not subject.get("namespace"):
-            yield FieldError.required(f"{path}.namespace")
-    elif kind in ("User", "Group"):
-        if group != _GROUP:
-            yield FieldError.not_supported(f"{path}.apiGroup", group, [_GROUP])
-    else:
+    kind = subject.get("kind")
+    yield from required()(f"{path}.name", subject.get("name"))
+    section = {"ServiceAccount": "service_account_subject", "User": "rbac_subject", "Group": "rbac_subject"}.get(
+        kind or ""
+    )
+    if section is None:
         yield FieldError.not_supported(f"{path}.kind", kind or "", ("ServiceAccount", "User", "Group"))
+        return
+    yield from _rules(section, path, subject)
+    if kind == "ServiceAccount" and not is_namespaced and not subject.get("namespace"):
+        yield FieldError.required(f"{path}.namespace")
 
 
 def _binding_update(document: Document, old: Document) -> Iterator[FieldError]:
@@ -91,6 +84,7 @@ def _binding_update(document: Document, old: Document) -> Iterator[FieldError]:
         yield FieldError.invalid("roleRef", shown, "cannot change roleRef")
 
 
+_rules: Final = Rules(globals())
 RULES: Final = {
     (_GROUP, "ClusterRole"): KindRules(_cluster_role),
     (_GROUP, "ClusterRoleBinding"): KindRules(_binding("ClusterRole"), _binding_update),

@@ -21,8 +21,8 @@ A condition is `name` (neither absent nor empty), `name?` (present), `name=A|B`,
                           its underscore), or `module.function` of another module
 
 Rules other than errors, `required`, `always`, `text` and `number` do not apply to absent values. A section
-`[StorageClass update]` has rules of changes: `immutable`, `immutable_map`, or `fixed` and the detail of an error about
-a changed field.
+`[StorageClass update]` has rules of changes: `immutable`, `immutable_map`, `immutable_pointer` (an absent string is
+null, not ""), or `fixed` and the detail of an error about a changed field.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from steersman.api.validation.field_errors import FieldError
 from steersman.api.validation.kind_rules import KindRules
 
 TABLE: Final = Path(__file__).with_name("rules.txt")
-_WORD: Final = re.compile(r"([@.\w]+)(?:\(([^()]*(?:\([^()]*\)[^()]*)*)\))?\s*")
+_WORD: Final = re.compile(r"([.\w]+)(?:\(([^()]*(?:\([^()]*\)[^()]*)*)\))?\s*")
 _DEFAULTS: Final[Mapping[str, Any]] = {"text": "", "number": 0}
 
 Condition = Callable[[Any], bool]
@@ -58,6 +58,8 @@ class Row(NamedTuple):
     takes_absent: bool = False
     #: Reported path, if it is not that of the field.
     reported: str = ""
+    #: Field without which the rule does not apply; "" for none.
+    needed: str = ""
 
 
 class Rules:
@@ -70,11 +72,13 @@ class Rules:
     def __call__(self, section: str, path: str, value: Any) -> Iterator[FieldError]:
         """Yield the errors of an object at a path."""
         rows = self._rows.get(section) or self.compiled(section)
-        for steps, conditions, check, default, takes_absent, reported in rows:
+        for steps, conditions, check, default, takes_absent, reported, needed in rows:
+            if needed and value.get(needed) is None:
+                continue
             if conditions and not all(holds(value) for holds in conditions):
                 continue
             for matched, found in _matches(value, steps, path):
-                place = matched if not reported else f"{path}.{reported}" if path else reported
+                place = _reported(path, reported) if reported else matched
                 checked = default if found is None else found
                 if checked is not None or takes_absent:
                     yield from check(place, checked)
@@ -97,6 +101,8 @@ class Rules:
             (path, new), (_, before) = next(_matches(document, steps, "")), next(_matches(old, steps, ""))
             if rule == "immutable":
                 yield from checks.immutable(path, "" if new is None and isinstance(before, str) else new, before)
+            elif rule == "immutable_pointer":
+                yield from checks.immutable(path, new, before)
             elif rule == "immutable_map":
                 yield from checks.immutable(path, dict(sorted(new.items())) if new else new, before)
             elif not is_same(new, before):
@@ -110,10 +116,15 @@ class Rules:
         default, rule = (_DEFAULTS[words[0]], words[1]) if words[0] in _DEFAULTS else (None, rule)
         holds = tuple(map(_condition, filter(None, conditions.split(" and "))))
         takes_absent = rule.startswith(("required", "always", *_ERRORS))
-        return Row(_steps(path), holds, self.check(rule), default, takes_absent, reported)
+        steps = _steps(path)
+        is_optional = len(steps) > 1 or not (takes_absent or default is not None)
+        needed = steps[0] if steps and is_optional and not steps[0].endswith("!") else ""
+        return Row(steps, holds, self.check(rule), default, takes_absent, reported, needed)
 
     def check(self, rule: str) -> Check:
         """Return the check that a rule describes."""
+        if rule.startswith("@"):
+            return partial(self, rule[1:])
         found = _WORD.match(rule)
         assert found is not None, f"no rule: {rule}"
         (name, argument), rest = found.groups(), rule[found.end() :]
@@ -127,9 +138,7 @@ class Rules:
         return checks.all_of(check, self.check(rest)) if rest else check
 
     def _named(self, name: str, argument: str | None) -> Check:
-        if name.startswith("@"):
-            return partial(self, name[1:])
-        check = self._namespace.get(f"_{name}") or _shared(name)
+        check = self._namespace.get(f"_{name}") or self._namespace.get(name) or _shared(name)
         if argument is None:
             return checks.with_format(check) if name in _FORMATS else check
         arguments = [int(text) if text.lstrip("-").isdecimal() else text for text in argument.split(", ")]
@@ -173,7 +182,7 @@ _WRAPPERS: Final[Mapping[str, Callable[[Check], Check]]] = {
 }
 _ERRORS: Final = {"blank": _blank, "invalid": _invalid, "forbidden": _forbidden, "missing": _missing}
 _FORMATS: Final = frozenset(
-    ("config_map_key", "env_var_name", "http_header_name", "path_segment_name", "port_name", "qualified_name")
+    ("config_map_key", "env_var_name", "http_header_name", "label_value", "path_segment_name", "port_name")
 )
 """Formats that a rule may name as a check."""
 
@@ -212,6 +221,12 @@ def _matches(value: Any, steps: tuple[str, ...], path: str) -> Iterator[tuple[st
         child = value.get(name)
         child = {} if child is None and name != steps[0] else child
         yield from _matches(child, steps[1:], f"{path}.{name}" if path else name)
+
+
+def _reported(path: str, name: str) -> str:
+    if name == ".":
+        return path
+    return f"{path}.{name}" if path else name
 
 
 def _condition(text: str) -> Condition:

@@ -8,19 +8,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from steersman.api.json_values import Document, elements, part
-from steersman.api.validation.checks import (
-    Fields,
-    at_most_bytes,
-    byte_length,
-    check_fields,
-    descending_path,
-    each,
-    name_subdomain,
-    one_of,
-    required,
-    user_id,
-)
+from steersman.api.validation.checks import at_most_bytes, byte_length, descending_path
 from steersman.api.validation.field_errors import FieldError, go_struct
+from steersman.api.validation.rule_table import Rules
 
 SYSCTL: Final = "([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _MAX_SYSCTL: Final = 253
@@ -31,36 +21,6 @@ _DNS_DOMAIN: Final = re.compile(
     r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*"
 )
 _MAX_CREDENTIAL_SPEC: Final = 64 * 1024
-_NOT_ON_WINDOWS: Final = "cannot be set for a windows pod"
-_WINDOWS_POD_FIELDS: Final = (
-    "securityContext.appArmorProfile",
-    "securityContext.seLinuxOptions",
-    "hostUsers",
-    "hostPID",
-    "hostIPC",
-    "securityContext.seccompProfile",
-    "securityContext.fsGroup",
-    "securityContext.fsGroupChangePolicy",
-    "securityContext.sysctls",
-    "shareProcessNamespace",
-    "securityContext.runAsUser",
-    "securityContext.runAsGroup",
-    "securityContext.supplementalGroups",
-    "securityContext.supplementalGroupsPolicy",
-    "securityContext.seLinuxChangePolicy",
-)
-_WINDOWS_CONTAINER_FIELDS: Final = (
-    "appArmorProfile",
-    "seLinuxOptions",
-    "seccompProfile",
-    "capabilities",
-    "readOnlyRootFilesystem",
-    "privileged",
-    "allowPrivilegeEscalation",
-    "procMount",
-    "runAsUser",
-    "runAsGroup",
-)
 _CONTAINER_CONTEXT: Final = dict.fromkeys(
     (
         "Capabilities",
@@ -92,24 +52,12 @@ def all_containers(spec: Document, path: str) -> Iterator[tuple[str, Document]]:
 def pod_security_context(path: str, spec: Document) -> Iterator[FieldError]:
     """Yield the errors of a pod's security context and host namespaces."""
     context, place = part(spec, "securityContext"), f"{path}.securityContext"
-    fields: Fields = {
-        "fsGroup": user_id,
-        "runAsUser": user_id,
-        "runAsGroup": user_id,
-        "supplementalGroups": each(user_id),
-    }
-    yield from check_fields(context, fields, place)
+    yield from _rules("pod_users", place, context)
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         detail = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield FieldError.invalid(f"{place}.shareProcessNamespace", True, detail)
     yield from _sysctls(f"{place}.sysctls", elements(context, "sysctls"), spec)
-    yield from check_fields(context, {"fsGroupChangePolicy": one_of("Always", "OnRootMismatch")}, place)
-    yield from _profiles(place, context)
-    policies: Fields = {
-        "supplementalGroupsPolicy": one_of("Merge", "Strict"),
-        "seLinuxChangePolicy": one_of("Recursive"),  # the feature gate SELinuxMount is off
-    }
-    yield from check_fields(context, policies, place)
+    yield from _rules("pod_security_context", place, context)
 
 
 def _sysctls(path: str, sysctls: list[Any], spec: Document) -> Iterator[FieldError]:
@@ -132,11 +80,10 @@ def _sysctls(path: str, sysctls: list[Any], spec: Document) -> Iterator[FieldErr
 
 
 def container_security_context(path: str, context: Document, *, host_users: bool) -> Iterator[FieldError]:
-    fields: Fields = {"runAsUser": user_id, "runAsGroup": user_id, "procMount": one_of("Default", "Unmasked")}
-    yield from check_fields(context, fields, path)
+    yield from _rules("container_users", path, context)
     if host_users and context.get("procMount") == "Unmasked":
         yield FieldError.invalid(f"{path}.procMount", "Unmasked", "`hostUsers` must be false to use `Unmasked`")
-    yield from seccomp_profile(f"{path}.seccompProfile", context.get("seccompProfile"))
+    yield from _rules("seccomp", path, context)
     if context.get("allowPrivilegeEscalation") is False:
         shown = go_struct(context, **_CONTAINER_CONTEXT)
         if context.get("privileged"):
@@ -145,22 +92,11 @@ def container_security_context(path: str, context: Document, *, host_users: bool
         if "CAP_SYS_ADMIN" in elements(context, "capabilities", "add"):
             detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
             yield FieldError.invalid(path, shown, detail)
-    yield from windows_options(f"{path}.windowsOptions", context.get("windowsOptions"))
-    yield from app_armor_profile(f"{path}.appArmorProfile", context.get("appArmorProfile"))
+    yield from _rules("windows_and_app_armor", path, context)
 
 
-def _profiles(path: str, context: Document) -> Iterator[FieldError]:
-    yield from seccomp_profile(f"{path}.seccompProfile", context.get("seccompProfile"))
-    yield from windows_options(f"{path}.windowsOptions", context.get("windowsOptions"))
-    yield from app_armor_profile(f"{path}.appArmorProfile", context.get("appArmorProfile"))
-
-
-def seccomp_profile(path: str, profile: Document | None) -> Iterator[FieldError]:
-    if profile is None:
-        return
+def _local_profile(path: str, profile: Document) -> Iterator[FieldError]:
     kind, local = profile.get("type") or "", profile.get("localhostProfile")
-    check = required(one_of(*_PROFILE_TYPES), "type is required when seccompProfile is set")
-    yield from check(f"{path}.type", kind)
     if kind != "Localhost":
         if local is not None:
             detail = "can only be set when seccomp type is Localhost"
@@ -172,9 +108,7 @@ def seccomp_profile(path: str, profile: Document | None) -> Iterator[FieldError]
         yield from descending_path(f"{path}.localhostProfile", local)
 
 
-def app_armor_profile(path: str, profile: Document | None) -> Iterator[FieldError]:
-    if profile is None:
-        return
+def _app_armor_profile(path: str, profile: Document) -> Iterator[FieldError]:
     kind, local, place = profile.get("type") or "", profile.get("localhostProfile"), f"{path}.localhostProfile"
     if kind == "Localhost":
         if local is None:
@@ -189,27 +123,22 @@ def app_armor_profile(path: str, profile: Document | None) -> Iterator[FieldErro
         if local is not None:
             yield FieldError.invalid(place, local, "can only be set when AppArmor type is Localhost")
     else:
-        check = required(one_of(*_PROFILE_TYPES), "type is required when appArmorProfile is set")
-        yield from check(f"{path}.type", kind)
+        yield from _rules("app_armor_type", path, profile)
 
 
 # -- Windows ---------------------------------------------------------------------------------------
 
 
-def windows_options(path: str, options: Document | None) -> Iterator[FieldError]:
-    options = options or {}
-    yield from check_fields(options, {"gmsaCredentialSpecName": name_subdomain}, path)
-    credentials = options.get("gmsaCredentialSpec")
-    if credentials is not None and not 0 < byte_length(credentials) <= _MAX_CREDENTIAL_SPEC:
-        detail = (
-            "gmsaCredentialSpec size must be under 64 KiB"
-            if credentials
-            else "gmsaCredentialSpec cannot be an empty string"
-        )
-        yield FieldError.invalid(f"{path}.gmsaCredentialSpec", credentials, detail)
-    name = options.get("runAsUserName")
-    for detail in _user_name_complaints(name) if name is not None else ():
-        yield FieldError.invalid(f"{path}.runAsUserName", name, detail)
+def _credential_spec(path: str, credentials: str) -> Iterator[FieldError]:
+    if not credentials:
+        yield FieldError.invalid(path, credentials, "gmsaCredentialSpec cannot be an empty string")
+    elif byte_length(credentials) > _MAX_CREDENTIAL_SPEC:
+        yield FieldError.invalid(path, credentials, "gmsaCredentialSpec size must be under 64 KiB")
+
+
+def _user_name(path: str, name: str) -> Iterator[FieldError]:
+    for detail in _user_name_complaints(name):
+        yield FieldError.invalid(path, name, detail)
 
 
 def _user_name_complaints(name: str) -> Iterator[str]:
@@ -278,12 +207,9 @@ def _windows_options_on_linux(path: str, spec: Document) -> Iterator[FieldError]
 
 
 def _linux_fields_on_windows(path: str, spec: Document) -> Iterator[FieldError]:
-    for field in _WINDOWS_POD_FIELDS:
-        name = field.rpartition(".")[2]
-        value = (part(spec, "securityContext") if "." in field else spec).get(name)
-        if value is not None and (value or name not in ("hostPID", "hostIPC", "sysctls")):
-            yield FieldError.forbidden(f"{path}.{field}", _NOT_ON_WINDOWS)
+    yield from _rules("windows_pod", path, spec)
     for place, container in all_containers(spec, path):
-        for name in _WINDOWS_CONTAINER_FIELDS:
-            if part(container, "securityContext").get(name) is not None:
-                yield FieldError.forbidden(f"{place}.securityContext.{name}", _NOT_ON_WINDOWS)
+        yield from _rules("windows_container", f"{place}.securityContext", part(container, "securityContext"))
+
+
+_rules: Final = Rules(globals())

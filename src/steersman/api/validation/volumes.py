@@ -1,34 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules of pod volumes of every type (`validateVolumeSource`).
 
-Most types are tables of fields; any type after the first, by `VOLUME_TYPES`, is forbidden.
+Sections `[volume …]` of `rules.txt` have the rules of each type; any type after the first is forbidden.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator
+from functools import cache, partial
+from typing import Any, Final
 
 from steersman.api import quantity
 from steersman.api.json_values import Document, elements, part
 from steersman.api.validation.checks import (
-    NOT_ABSOLUTE,
     Check,
-    Fields,
-    annotation_map,
     at_most_bytes,
-    between,
     byte_length,
-    check_fields,
     descending_path,
     dns1123_subdomain,
-    labels,
     name_label,
-    name_subdomain,
-    one_of,
-    optional,
-    path_without_backsteps,
     qualified_name,
     range_error,
     required,
@@ -36,7 +27,12 @@ from steersman.api.validation.checks import (
 )
 from steersman.api.validation.field_errors import FieldError
 from steersman.api.validation.resources import amount, shown_amount
+from steersman.api.validation.rule_table import Rules, sections
 
+FORBIDDEN_NAMES: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
+"""Names in paths of errors about a second type, where upstream misspells them."""
+CHECKED_NAMES: Final = {"gcePersistentDisk": "persistentDisk"}
+"""Names in paths of other errors, if they are not those of the fields."""
 MORE_THAN_ONE: Final = "may not specify more than 1 volume type"
 _PAIRS: Final = "must be a host:port pair or multiple pairs separated by commas"
 _CONFLICT: Final = "conflicting duplicate paths"
@@ -80,7 +76,6 @@ _DOWNWARD_PATHS: Final = frozenset(
         "status.podIPs",
     }
 )
-_MIN_TOKEN_SECONDS: Final = 600
 
 
 def volumes(
@@ -115,24 +110,35 @@ def volumes(
     return valid, errors
 
 
+def source(name: str) -> Check:
+    """Return the check of a volume of a type."""
+    return partial(_rules, f"volume {name}")
+
+
+@cache
+def volume_types(prefix: str = "volume ") -> tuple[str, ...]:
+    """Return the types of volumes in upstream's order, that of the sections `[volume …]`."""
+    return tuple(name.removeprefix(prefix) for name in sections() if name.startswith(prefix))
+
+
 def _type_name(volume: Document) -> str:
     """Return the (first) type of a volume."""
-    return next((name for name in VOLUME_TYPES if volume.get(name) is not None), "")
+    return next((name for name in volume_types() if volume.get(name) is not None), "")
 
 
 def _source(path: str, volume: Document, pod_name: str, claim_spec: Check) -> Iterator[FieldError]:
     found = 0
-    for name, kind in VOLUME_TYPES.items():
+    for name in volume_types():
         source = volume.get(name)
         if source is None:
             continue
         found += 1
         if found > 1:
-            yield FieldError.forbidden(f"{path}.{kind.forbidden_name or name}", MORE_THAN_ONE)
+            yield FieldError.forbidden(f"{path}.{FORBIDDEN_NAMES.get(name, name)}", MORE_THAN_ONE)
         else:
-            yield from kind.validate(f"{path}.{kind.checked_name or name}", source)
+            yield from _rules(f"volume {name}", f"{path}.{CHECKED_NAMES.get(name, name)}", source)
         if name == "iscsi":
-            yield from _iscsi_name(path, volume.get("name") or "", source)
+            yield from _iscsi_volume_name(path, volume.get("name") or "", source)
         if name == "ephemeral" and found == 1:
             template = source.get("volumeClaimTemplate")
             if template is not None:
@@ -142,7 +148,7 @@ def _source(path: str, volume: Document, pod_name: str, claim_spec: Check) -> It
         yield FieldError.required(path, "must specify a volume type")
 
 
-def _iscsi_name(path: str, name: str, source: Document) -> Iterator[FieldError]:
+def _iscsi_volume_name(path: str, name: str, source: Document) -> Iterator[FieldError]:
     if source.get("initiatorName") is not None and byte_length(f"{name}:{source.get('targetPortal') or ''}") > 64:
         detail = (
             "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is "
@@ -172,31 +178,19 @@ def local_path(path: str, value: Any) -> Iterator[FieldError]:
         yield FieldError.invalid(path, value, "must not start with '..'")
 
 
-_KEY_TO_PATH: Final[Fields] = {"key": required(), "path": required(local_path), "mode": file_mode}
+def _size_limit(path: str, limit: Any) -> Iterator[FieldError]:
+    if quantity.sign(amount(limit)) < 0:
+        yield FieldError.forbidden(path, "SizeLimit field must be a valid resource quantity")
 
 
-def _empty_dir(path: str, source: Document) -> Iterator[FieldError]:
-    limit = source.get("sizeLimit")
-    if limit is not None and quantity.sign(amount(limit)) < 0:
-        yield FieldError.forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity")
+def _partition(path: str, value: int) -> Iterator[FieldError]:
+    if not 0 <= value <= 255:
+        yield FieldError.invalid(path, value, range_error(1, 255))
 
 
-def _host_path(path: str, source: Document) -> Iterator[FieldError]:
-    if not source.get("path"):
-        yield FieldError.required(f"{path}.path")
-    else:
-        yield from check_fields(source, {"path": path_without_backsteps, "type": _HOST_PATH_TYPE}, path)
-
-
-_HOST_PATH_TYPE: Final = one_of(
-    "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"
-)
-
-
-def _nfs(path: str, source: Document) -> Iterator[FieldError]:
-    yield from check_fields(source, {"server": required(), "path": required()}, path)
-    if not str(source.get("path") or "").startswith("/"):
-        yield FieldError.invalid(f"{path}.path", source.get("path") or "", NOT_ABSOLUTE)
+def _absolute(path: str, value: str) -> Iterator[FieldError]:
+    if not value.startswith("/"):
+        yield FieldError.invalid(path, value, "must be an absolute path")
 
 
 def iscsi_name(
@@ -209,28 +203,7 @@ def iscsi_name(
         yield FieldError.invalid(path, value, "must be valid format")
 
 
-def _iscsi(path: str, source: Document) -> Iterator[FieldError]:
-    fields: Fields = {"targetPortal": required(), "iqn": required(iscsi_name), "lun": between(0, 255)}
-    yield from check_fields(source, fields, path)
-    if (source.get("chapAuthDiscovery") or source.get("chapAuthSession")) and source.get("secretRef") is None:
-        yield FieldError.required(f"{path}.secretRef")
-    if source.get("initiatorName") is not None:
-        yield from iscsi_name(f"{path}.initiatorname", source["initiatorName"])
-
-
-def fibre_channel(path: str, source: Document) -> Iterator[FieldError]:
-    names, ids = source.get("targetWWNs") or [], source.get("wwids") or []
-    if not names and not ids:
-        yield FieldError.required(f"{path}.targetWWNs", "must specify either targetWWNs or wwids, but not both")
-    if names and ids:
-        detail = "targetWWNs and wwids can not be specified simultaneously"
-        yield FieldError.invalid(f"{path}.targetWWNs", names, detail)
-    if names:
-        check = required(between(0, 255), "lun is required if targetWWNs is specified")
-        yield from check(f"{path}.lun", source.get("lun"))
-
-
-def quobyte(path: str, source: Document) -> Iterator[FieldError]:
+def _registry(path: str, source: Document) -> Iterator[FieldError]:
     registry = str(source.get("registry") or "")
     if not registry:
         yield FieldError.required(f"{path}.registry", _PAIRS)
@@ -240,27 +213,17 @@ def quobyte(path: str, source: Document) -> Iterator[FieldError]:
         for pair in registry.split(","):
             if not re.fullmatch(r"(\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*", pair):
                 yield FieldError.invalid(f"{path}.registry", registry, _PAIRS)
-    yield from required()(f"{path}.volume", source.get("volume"))
 
 
-def flocker(path: str, source: Document) -> Iterator[FieldError]:
-    name, uuid = source.get("datasetName") or "", source.get("datasetUUID") or ""
-    if not name and not uuid:
-        yield FieldError.required(path, "one of datasetName and datasetUUID is required")
-    if name and uuid:
+def _one_dataset(path: str, source: Document) -> Iterator[FieldError]:
+    name = source.get("datasetName") or ""
+    if name and source.get("datasetUUID"):
         yield FieldError.invalid(path, "resource", "datasetName and datasetUUID can not be specified simultaneously")
     if "/" in name:
         yield FieldError.invalid(f"{path}.datasetName", name, "must not contain '/'")
 
 
-def azure_disk(path: str, source: Document) -> Iterator[FieldError]:
-    fields: Fields = {
-        "diskName": required(),
-        "diskURI": required(),
-        "cachingMode": one_of("None", "ReadOnly", "ReadWrite"),
-        "kind": one_of("Dedicated", "Managed", "Shared"),
-    }
-    yield from check_fields(source, fields, path)
+def _disk_uri(path: str, source: Document) -> Iterator[FieldError]:
     kind, uri = source.get("kind"), str(source.get("diskURI") or "")
     if kind == "Managed" and not uri.startswith("/subscriptions/"):
         known = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
@@ -270,12 +233,11 @@ def azure_disk(path: str, source: Document) -> Iterator[FieldError]:
         yield FieldError.not_supported(f"{path}.diskURI", uri, (known,))
 
 
-def flex_volume(path: str, source: Document) -> Iterator[FieldError]:
-    yield from required()(f"{path}.driver", source.get("driver"))
-    for key in part(source, "options"):
+def _flex_options(path: str, options: Document) -> Iterator[FieldError]:
+    for key in options:
         if f".{key.partition('/')[0].lower()}".endswith((".kubernetes.io", ".k8s.io")):
             detail = "kubernetes.io and k8s.io namespaces are reserved"
-            yield FieldError.invalid(f"{path}.options[{key}]", key, detail)
+            yield FieldError.invalid(f"{path}[{key}]", key, detail)
 
 
 def csi_driver_name(path: str, name: Any) -> Iterator[FieldError]:
@@ -284,29 +246,10 @@ def csi_driver_name(path: str, name: Any) -> Iterator[FieldError]:
         yield FieldError.invalid(path, name, complaint)
 
 
-def _csi(path: str, source: Document) -> Iterator[FieldError]:
-    yield from required(csi_driver_name)(f"{path}.driver", source.get("driver"))
-    secret = source.get("nodePublishSecretRef")
-    if secret is not None and not secret.get("name"):
-        yield FieldError.required(f"{path}.nodePublishSecretRef.name")
-    elif secret is not None:
-        yield from name_subdomain(f"{path}.name", secret["name"])
-
-
-def _ephemeral(path: str, source: Document) -> Iterator[FieldError]:
-    template = source.get("volumeClaimTemplate")
-    if template is None:
-        yield FieldError.required(f"{path}.volumeClaimTemplate")
-    else:
-        yield from _claim_template(f"{path}.volumeClaimTemplate", template)
-
-
 def _claim_template(path: str, template: Document) -> Iterator[FieldError]:
     """Yield the errors of the metadata of a claim template; `volumes` checks the spec."""
-    metadata = part(template, "metadata")
-    yield from annotation_map(f"{path}.metadata.annotations", metadata.get("annotations"))
-    yield from labels(f"{path}.metadata.labels", metadata.get("labels"))
-    for name, value in metadata.items():
+    yield from _rules("claim_template", path, template)
+    for name, value in part(template, "metadata").items():
         if name not in ("annotations", "labels") and value:
             yield FieldError.forbidden(f"{path}.metadata.{name}", "cannot be set")
 
@@ -363,8 +306,7 @@ def resource_reference(path: str, reference: Document, *, in_volume: bool) -> It
             yield FieldError.invalid(f"{path}.divisor", resource, f"only divisor's {detail}")
 
 
-def _downward_file(path: str, file: Document) -> Iterator[FieldError]:
-    yield from check_fields(file, {"path": required(local_path)}, path)
+def _downward_source(path: str, file: Document) -> Iterator[FieldError]:
     field, resource = file.get("fieldRef"), file.get("resourceFieldRef")
     if field is not None:
         yield from field_reference(f"{path}.fieldRef", field, _VOLUME_FIELD_PATHS)
@@ -375,17 +317,9 @@ def _downward_file(path: str, file: Document) -> Iterator[FieldError]:
         yield from resource_reference(f"{path}.resourceFieldRef", resource, in_volume=True)
     else:
         yield FieldError.required(path, "one of fieldRef and resourceFieldRef is required")
-    yield from check_fields(file, {"mode": file_mode}, path)
-
-
-def _downward_api(path: str, source: Document) -> Iterator[FieldError]:
-    yield from check_fields(source, {"defaultMode": file_mode}, path)
-    for file in elements(source, "items"):
-        yield from _downward_file(path, file)
 
 
 def _projected(path: str, source: Document) -> Iterator[FieldError]:
-    yield from check_fields(source, {"defaultMode": file_mode}, path)
     paths: set[str] = set()
     for index, projection in enumerate(elements(source, "sources")):
         place = f"{path}.sources[{index}]"
@@ -413,24 +347,20 @@ def _failed(errors: Iterator[FieldError]) -> _Projection:
 def _projected_keys(path: str, source: Document, _: str) -> _Projection:
     yield from _failed(required()(f"{path}.name", source.get("name")))
     for index, item in enumerate(elements(source, "items")):
-        yield from _failed(check_fields(item, _KEY_TO_PATH, f"{path}.items[{index}]"))
+        yield from _failed(_rules("key_to_path", f"{path}.items[{index}]", item))
         if item.get("path"):
             yield item["path"], source.get("name") or "", None
 
 
 def _projected_downward(path: str, source: Document, _: str) -> _Projection:
     for file in elements(source, "items"):
-        yield from _failed(_downward_file(path, file))
+        yield from _failed(_rules("downward_file", path, file))
         if file.get("path"):
             yield file["path"], file["path"], None
 
 
 def _projected_token(path: str, source: Document, volume_path: str) -> _Projection:
-    seconds, place = source.get("expirationSeconds") or 0, f"{path}.expirationSeconds"
-    if seconds < _MIN_TOKEN_SECONDS:
-        yield "", "", FieldError.invalid(place, seconds, "may not specify a duration less than 10 minutes")
-    if seconds > 1 << 32:
-        yield "", "", FieldError.invalid(place, seconds, "may not specify a duration larger than 2^32 seconds")
+    yield from _failed(_rules("projected_token", path, source))
     yield from _failed(required(local_path)(f"{volume_path}.path", source.get("path")))
 
 
@@ -443,60 +373,4 @@ _PROJECTIONS: Final = {
 """Projected sources; feature gates for `clusterTrustBundle` and `podCertificate` are off."""
 
 
-# -- the table -------------------------------------------------------------------------------------
-
-
-class VolumeType(NamedTuple):
-    #: Checks by field, or one function for the whole source.
-    rules: Fields | Check
-    #: Name in the path of errors about a second type, if upstream misspells it.
-    forbidden_name: str = ""
-    #: Name in the paths of other errors, if it is not that of the field.
-    checked_name: str = ""
-
-    def validate(self, path: str, source: Document) -> Iterator[FieldError]:
-        if isinstance(self.rules, Mapping):
-            return check_fields(source, self.rules, path)
-        return self.rules(path, source)
-
-
-def _partition(path: str, value: int) -> Iterator[FieldError]:
-    if not 0 <= value <= 255:
-        yield FieldError.invalid(path, value, range_error(1, 255))
-
-
-_ITEMS: Final[Fields] = {f"items[*].{name}": check for name, check in _KEY_TO_PATH.items()}
-VOLUME_TYPES: Final[Mapping[str, VolumeType]] = {
-    "emptyDir": VolumeType(_empty_dir),
-    "hostPath": VolumeType(_host_path),
-    "gitRepo": VolumeType({"repository": required(), "directory": descending_path}),
-    "gcePersistentDisk": VolumeType({"pdName": required(), "partition": _partition}, checked_name="persistentDisk"),
-    "awsElasticBlockStore": VolumeType({"volumeID": required(), "partition": _partition}),
-    "secret": VolumeType({"secretName": required(), "defaultMode": file_mode, **_ITEMS}),
-    "nfs": VolumeType(_nfs),
-    "iscsi": VolumeType(_iscsi),
-    "glusterfs": VolumeType({"endpoints": required(), "path": required()}),
-    "flocker": VolumeType(flocker),
-    "persistentVolumeClaim": VolumeType({"claimName": required()}),
-    "rbd": VolumeType({"monitors": required(), "image": required()}),
-    "cinder": VolumeType({"volumeID": required(), "secretRef.name": required()}),
-    "cephfs": VolumeType({"monitors": required()}, forbidden_name="cephFS"),
-    "quobyte": VolumeType(quobyte),
-    "downwardAPI": VolumeType(_downward_api, forbidden_name="downwarAPI"),
-    "fc": VolumeType(fibre_channel),
-    "flexVolume": VolumeType(flex_volume),
-    "configMap": VolumeType({"name": required(), "defaultMode": file_mode, **_ITEMS}),
-    "azureFile": VolumeType({"secretName": required(), "shareName": required()}),
-    "vsphereVolume": VolumeType({"volumePath": required()}),
-    "photonPersistentDisk": VolumeType({"pdID": required()}),
-    "portworxVolume": VolumeType({"volumeID": required()}),
-    "azureDisk": VolumeType(azure_disk),
-    "storageos": VolumeType(
-        {"volumeName": required(name_label), "volumeNamespace": optional(name_label), "secretRef.name": required()}
-    ),
-    "projected": VolumeType(_projected),
-    "scaleIO": VolumeType({"gateway": required(), "system": required(), "volumeName": required()}),
-    "csi": VolumeType(_csi),
-    "ephemeral": VolumeType(_ephemeral),
-    "image": VolumeType({"pullPolicy": required(one_of("Always", "IfNotPresent", "Never"))}),
-}
+_rules: Final = Rules(globals())
