@@ -158,6 +158,7 @@ from steersman.framework.pod_groups import (
     PodGroupPostFilterResult as PodGroupPostFilterResult,
     PodGroups as PodGroups,
     PodGroupState as PodGroupState,
+    PreFilteredMembers as PreFilteredMembers,
     ProposedAssignment as ProposedAssignment,
     ScheduleGroup as ScheduleGroup,
 )

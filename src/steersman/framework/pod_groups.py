@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import msgspec
 
@@ -119,6 +119,30 @@ class Placement(msgspec.Struct, frozen=True):
 
     name: str
     node_names: tuple[str, ...]
+
+
+class PreFilteredMembers(msgspec.Struct, eq=False):
+    """Members that PreFilter was run for, in the state of a group's cycle: an entry under `KEY`."""
+
+    KEY: ClassVar[str] = "PreFilteredMembers"
+
+    #: By pod key, the plugins that skipped the member until PreFilter ended or rejected it; None if
+    #: the member got a node.
+    skipped: dict[str, frozenset[str] | None] = msgspec.field(default_factory=dict)
+
+    @classmethod
+    def of_cycle(cls, state: CycleState) -> PreFilteredMembers:
+        """Return the entry of the cycle of a group, which is created if it is missing."""
+        known = state.read(cls.KEY, cls)
+        if known is None:
+            known = cls()
+            state.write(cls.KEY, known)
+        return known
+
+    def is_skipped(self, pod: PodInfo, plugin: str) -> bool:
+        """Return whether the plugin has nothing to do for the member, whose PreFilter reached it."""
+        plugins = self.skipped.get(pod.key, frozenset())
+        return plugins is None or plugin in plugins
 
 
 class PlacementProgress(NamedTuple):

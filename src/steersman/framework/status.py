@@ -101,10 +101,11 @@ _FAULTS = {
     "Filter": 'running "{}" filter plugin: ',
     "Score": 'running Score plugins: plugin "{}" failed with: ',
     "NormalizeScore": 'running Normalize on Score plugins: plugin "{}" failed with: ',
-    "PlacementFeasible": "running PlacementFeasible plugin: ",
     "PlacementScore": 'running PlacementScore plugins: plugin "{}" failed with: ',
-    "NormalizePlacementScore": 'running NormalizePlacementScore on PlacementScore plugins: plugin "{}" failed with: ',
-    "PodGroupPostFilter": 'error in "{}" PodGroupPostFilter plugins: ',
+    # The cycle of a group begins these messages.
+    "PlacementFeasible": 'plugin "{}": ',
+    "NormalizePlacementScore": "",
+    "PodGroupPostFilter": "",
 }
 
 

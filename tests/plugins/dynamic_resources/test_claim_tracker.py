@@ -51,11 +51,38 @@ def test_an_allocation_under_way_counts_until_it_is_released() -> None:
     tracker = ClaimTracker(store, consumable=True)
     allocation = having("a", D0).obj().status.allocation
     assert allocation is not None
-    tracker.signal("uid", allocation)
-    assert (taken(tracker), tracker.pending("uid")) == ({D0}, allocation)
-    assert tracker.release("uid")
-    assert not tracker.release("uid")
+    claim = having("a").obj()
+    uid = claim.metadata.uid
+    tracker.signal(claim, allocation)
+    assert (taken(tracker), tracker.pending(uid)) == ({D0}, allocation)
+    assert tracker.release(uid)
+    assert not tracker.release(uid)
     assert taken(tracker) == set()
+
+
+def test_an_allocation_that_pods_share_is_released_with_the_last_of_them_or_when_it_was_written() -> None:
+    tracker = ClaimTracker(ObjectStore(), consumable=True)
+    claim, allocation = having("a").obj(), having("a", D0).obj().status.allocation
+    assert allocation is not None
+    for _ in range(2):
+        tracker.signal(claim, allocation)
+    assert not tracker.release(claim.metadata.uid)
+    assert taken(tracker) == {D0}
+    tracker.signal(claim, allocation)
+    assert tracker.release(claim.metadata.uid, is_written=True)
+    assert not tracker.release(claim.metadata.uid)
+    assert taken(tracker) == set()
+
+
+def test_a_claim_that_was_allocated_in_the_meantime_has_no_allocation_under_way() -> None:
+    store = ObjectStore()
+    tracker = ClaimTracker(store, consumable=True)
+    store.put(having("a", D0).obj())
+    allocation = having("a", D1).obj().status.allocation
+    assert allocation is not None
+    tracker.signal(having("a").obj(), allocation)
+    assert tracker.pending(having("a").obj().metadata.uid) is None
+    assert taken(tracker) == {D0}
 
 
 def test_what_was_written_is_believed_until_something_newer_is_shown() -> None:
@@ -91,7 +118,7 @@ def test_devices_for_admins_are_not_taken() -> None:
     tracker = ClaimTracker(store, consumable=True)
     result = api.DeviceRequestAllocationResult(driver="d", pool="p", device="x", admin_access=True)
     allocation = api.AllocationResult(devices=api.DeviceAllocationResult(results=(result,)))
-    tracker.signal("uid", allocation)
+    tracker.signal(having("a").obj(), allocation)
     assert taken(tracker) == set()
 
 

@@ -101,7 +101,7 @@ def test_a_claim_that_is_being_allocated_for_another_pod_makes_the_pod_wait() ->
     assert status.message == "resource claim default/gpu is in the process of being allocated"
 
 
-@pytest.mark.parametrize("gate", ["DRADeviceTaintRules", "DRANodeAllocatableResources", "DRAWorkloadResourceClaims"])
+@pytest.mark.parametrize("gate", ["DRADeviceTaintRules", "DRANodeAllocatableResources"])
 def test_gates_that_cannot_be_followed_keep_pods_with_devices_away(gate: str) -> None:
     one = OnePlugin(make_resource_claim("gpu").asks("r", "any"), make_device_class("any"), gates={gate: True})
     status = one.pre_filter(TRAIN.info())

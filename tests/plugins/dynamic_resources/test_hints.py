@@ -8,8 +8,9 @@ from tests.plugins.dynamic_resources.handle import OnePlugin
 
 from steersman import api
 from steersman.framework.events import QueueingHint
+from steersman.scheduler.plugins.dynamic_resources.allocation import Features
 from steersman.scheduler.plugins.dynamic_resources.claims import claim_tracker_of
-from steersman.scheduler.plugins.dynamic_resources.plugin import ClaimHints
+from steersman.scheduler.plugins.dynamic_resources.hints import ClaimHints
 from steersman.testing import make_pod, make_resource_claim
 
 MINE, OTHER = make_resource_claim("gpu").obj(), make_resource_claim("elsewhere").obj()
@@ -18,7 +19,7 @@ WAITING = make_pod("train").resource_claim("gpu").obj()
 
 def hints() -> ClaimHints:
     one = OnePlugin(make_resource_claim("gpu"), make_resource_claim("elsewhere"))
-    return ClaimHints(claim_tracker_of(one.handle.objects, consumable=True))
+    return ClaimHints(claim_tracker_of(one.handle.objects, consumable=True), Features())
 
 
 def test_only_the_pods_own_claim_wakes_it_unless_devices_were_freed() -> None:

@@ -7,7 +7,8 @@ from tests.plugins.dynamic_resources.handle import OnePlugin
 
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.status import SKIP, Code
-from steersman.scheduler.plugins.dynamic_resources.plugin import ERR_NO_STATE, REASON_NO_NEW_CLAIMS
+from steersman.scheduler.plugins.dynamic_resources.plugin import REASON_NO_NEW_CLAIMS
+from steersman.scheduler.plugins.dynamic_resources.pre_filter import ERR_NO_STATE
 from steersman.testing import make_device_class, make_node, make_pod
 
 

@@ -113,7 +113,7 @@ def choose_placement(
     try:
         raw = [[call.run(one.state, group, one.assignments) for one in tried] for call in profile.placement_score]
     except CycleAborted as abort:
-        return error(f"running PlacementScore plugins: {abort.status.message}")
+        return abort.status
     plugins: list[PlacementPluginScores] = []
     for call, scores in zip(profile.placement_score, raw, strict=True):
         normalised = _normalised(call, state, group, tried, scores)

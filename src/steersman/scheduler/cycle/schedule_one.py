@@ -13,7 +13,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 
 from steersman.base import Rng
-from steersman.framework import CLEARED, CyclePostponed, CycleState, Nomination, PodInfo, Status, unresolvable
+from steersman.framework import (
+    CLEARED,
+    CyclePostponed,
+    CycleState,
+    Nomination,
+    PodInfo,
+    PreFilteredMembers,
+    Status,
+    unresolvable,
+)
 from steersman.scheduler.cycle import commit, post_filter
 from steersman.scheduler.cycle.budget import over_budget
 from steersman.scheduler.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
@@ -234,9 +243,12 @@ class SchedulingCycle:
             evaluation = self.evaluate(profile, pod, trial)
             if observer is not None:
                 observer(pod, evaluation)
+            members = PreFilteredMembers.of_cycle(trial.group_cycle)
             if evaluation.feasible_count == 0:
+                members.skipped[pod.key] = evaluation.pre_filter.skipped
                 diagnosis = diagnose(evaluation, all_nodes)
                 return Unschedulable(pod, profile.name, diagnosis, diagnosis.message(), None)
+            members.skipped[pod.key] = None
             choice = evaluation.choose(self.rng)
         except CycleAborted as abort:
             return Failed(pod, profile.name, abort.status)

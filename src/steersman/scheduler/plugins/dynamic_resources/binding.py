@@ -55,36 +55,41 @@ class ClaimBinder:
 
     async def bind(self, cycle: CycleClaims, pod: api.Pod, node_name: str) -> None:
         """Reserve all claims and await their devices. Raise `BindingFault` or API errors."""
+        allocated = []
         for index, claim in enumerate(cycle.claims):
-            if not is_reserved_for(claim, pod) and not _is_unused(cycle, index):
+            is_reserved = is_reserved_for(claim, pod, for_group=self._features.workload_claims)
+            if not is_reserved and not _is_unused(cycle, index):
                 cycle.claims[index] = await self._bind_claim(cycle, index, pod, node_name)
+                if index in cycle.allocations:
+                    allocated.append(claim.metadata.uid)
         if self._features.binding_conditions and waits_for_devices(cycle.claims):
             await self._wait(cycle)
+        # The claims are assumed now. After a failure, Unreserve frees the devices.
+        for uid in allocated:
+            self._tracker.release(uid, is_written=True)
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
     async def _bind_claim(self, cycle: CycleClaims, index: int, pod: api.Pod, node_name: str) -> api.ResourceClaim:
         claim, allocation = cycle.claims[index], cycle.allocations.get(index)
-        uid = claim.metadata.uid
-        try:
-            if claim.metadata.name == IN_MEMORY:
-                claim = cycle.claims[index] = await self._create(cycle, node_name)
-            written = await self._handle.resource_claims.change_resource_claim(
-                claim, lambda latest: self._reserved(latest, allocation, pod)
-            )
-            await self._believe(written, is_new=index >= cycle.own_count)
-        finally:
-            # On success the claim is assumed instead; on failure the devices are free again.
-            if allocation is not None:
-                self._tracker.release(uid)
+        if claim.metadata.name == IN_MEMORY:
+            claim = cycle.claims[index] = await self._create(cycle, node_name)
+        consumer = cycle.consumer(index, pod)
+        written = await self._handle.resource_claims.change_resource_claim(
+            claim, lambda latest: self._reserved(latest, allocation, consumer)
+        )
+        await self._believe(written, is_new=index >= cycle.own_count)
         if index >= cycle.own_count:
             await self._tell_pod(cycle, pod, written)
         return written
 
     def _reserved(
-        self, claim: api.ResourceClaim, allocation: api.AllocationResult | None, pod: api.Pod
+        self,
+        claim: api.ResourceClaim,
+        allocation: api.AllocationResult | None,
+        consumer: api.ResourceClaimConsumerReference,
     ) -> api.ResourceClaim:
-        """Return the claim with its allocation and reserved for the pod."""
+        """Return the claim with its allocation and reserved for the pod or its group."""
         key, meta, status = api.key(claim), claim.metadata, claim.status
         if meta.deletion_timestamp is not None:
             raise BindingFault(f"claim {key} got deleted in the meantime")
@@ -96,9 +101,7 @@ class ClaimBinder:
             status = _replace(status, allocation=allocation)
         if self._features.binding_conditions:
             status = _replace(status, allocation=self._stamped(status.allocation, key))
-        return _replace(
-            claim, metadata=meta, status=_replace(status, reserved_for=(*status.reserved_for, _consumer(pod)))
-        )
+        return _replace(claim, metadata=meta, status=_replace(status, reserved_for=(*status.reserved_for, consumer)))
 
     def _stamped(self, allocation: api.AllocationResult | None, key: str) -> api.AllocationResult:
         """Return the allocation with the time at which the wait for devices begins."""
@@ -166,9 +169,9 @@ class ClaimBinder:
         """Deallocate the claim, so that it can be allocated again."""
         self._handle.spawn(self._change(claim, _deallocated))
 
-    def unreserve(self, claim: api.ResourceClaim, pod: api.Pod) -> None:
-        """Remove the reservation for the pod from the claim."""
-        self._handle.spawn(self._change(claim, lambda latest: _without_user(latest, pod)))
+    def unreserve(self, claim: api.ResourceClaim, uid: str) -> None:
+        """Remove the reservation for the pod or group with this uid from the claim."""
+        self._handle.spawn(self._change(claim, lambda latest: _without_user(latest, uid)))
 
     def delete(self, claim: api.ResourceClaim) -> None:
         self._handle.spawn(self._delete(claim))
@@ -192,16 +195,12 @@ def _is_unused(cycle: CycleClaims, index: int) -> bool:
     return cycle.claims[index].metadata.name == IN_MEMORY and index not in cycle.allocations
 
 
-def _consumer(pod: api.Pod) -> api.ResourceClaimConsumerReference:
-    return api.ResourceClaimConsumerReference(resource="pods", name=pod.metadata.name, uid=pod.metadata.uid)
-
-
 def _deallocated(claim: api.ResourceClaim) -> api.ResourceClaim:
     return _replace(claim, status=api.ResourceClaimStatus())
 
 
-def _without_user(claim: api.ResourceClaim, pod: api.Pod) -> api.ResourceClaim:
-    users = tuple(user for user in claim.status.reserved_for if user.uid != pod.metadata.uid)
+def _without_user(claim: api.ResourceClaim, uid: str) -> api.ResourceClaim:
+    users = tuple(user for user in claim.status.reserved_for if user.uid != uid)
     return _replace(claim, status=_replace(claim.status, reserved_for=users))
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ResourceClaims: the usable claims of a pod, and the devices of all claims.
 
-A claim may be missing, not created yet or another pod's. Devices may have to be prepared for a node
+A claim may be missing, not created yet or another pod's. With the gate DRAWorkloadResourceClaims,
+claims of a pod group are usable by its members. Devices may have to be prepared for a node
 before a pod is bound: their driver reports binding conditions in the claim's status. Claims with a
 failed condition or a timeout can be deallocated.
 
@@ -14,7 +15,7 @@ devices.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import Final, Protocol
 from weakref import WeakValueDictionary
 
 from steersman import api
@@ -31,6 +32,9 @@ from steersman.framework import Objects
 from steersman.scheduler.plugins.dynamic_resources import extended_resources
 from steersman.scheduler.plugins.dynamic_resources.allocation import DevicesInUse
 
+#: API group of PodGroups.
+GROUP_API: Final = "scheduling.k8s.io"
+
 # -- claims of a pod ---------------------------------------------------------------------------------------------------
 
 
@@ -44,13 +48,47 @@ class Claims(Protocol):
     def get(self, key: str) -> api.ResourceClaim | None: ...
 
 
-def pod_claims(pod: api.Pod, claims: Claims) -> list[api.ResourceClaim]:
-    """Return the pod's claims in spec order. Raise `ClaimProblem` if one of them cannot be used."""
-    return [_claim(pod, name, generated, claims) for name, generated in _claim_names(pod)]
+def pod_claims(pod: api.Pod, claims: Claims, *, for_group: bool = False) -> list[api.ResourceClaim]:
+    """Return the pod's claims in spec order. Raise `ClaimProblem` if one of them cannot be used.
+    With `for_group`, generated claims may belong to the pod's group, too."""
+    return [_claim(pod, name, generated, claims, for_group) for name, generated in _claim_names(pod)]
 
 
-def is_reserved_for(claim: api.ResourceClaim, pod: api.Pod) -> bool:
-    return any(user.uid == pod.metadata.uid for user in claim.status.reserved_for)
+def is_reserved_for(claim: api.ResourceClaim, pod: api.Pod, *, for_group: bool = False) -> bool:
+    """Return whether the claim is reserved for the pod or, with `for_group`, for its group."""
+    group = group_name(pod) if for_group else None
+    return any(
+        user.uid == pod.metadata.uid
+        or (group is not None and (user.api_group, user.resource, user.name) == (GROUP_API, "podgroups", group))
+        for user in claim.status.reserved_for
+    )
+
+
+def group_name(pod: api.Pod) -> str | None:
+    return None if pod.spec.scheduling_group is None else pod.spec.scheduling_group.pod_group_name
+
+
+def consumers_of(pod: api.Pod, group: api.PodGroup | None) -> list[api.ResourceClaimConsumerReference]:
+    """Return what each claim in the pod's spec is to be reserved for: the pod, or its group if that
+    lists the same claim."""
+    pod_itself = pod_reference(pod)
+    if group is None:
+        return [pod_itself for _ in pod.spec.resource_claims]
+    listed = group.spec.resource_claims
+    for claim in listed:
+        if claim.resource_claim_name is None and claim.resource_claim_template_name is None:
+            raise ClaimProblem(f"PodGroup {api.key(group)} claim {claim.name}: none of the supported fields are set")
+    reference = _group_reference(group)
+    return [reference if claim in listed else pod_itself for claim in pod.spec.resource_claims]
+
+
+def pod_reference(pod: api.Pod) -> api.ResourceClaimConsumerReference:
+    return api.ResourceClaimConsumerReference(resource="pods", name=pod.metadata.name, uid=pod.metadata.uid)
+
+
+def _group_reference(group: api.PodGroup) -> api.ResourceClaimConsumerReference:
+    name, uid = group.metadata.name, group.metadata.uid
+    return api.ResourceClaimConsumerReference(api_group=GROUP_API, resource="podgroups", name=name, uid=uid)
 
 
 def _claim_names(pod: api.Pod) -> Iterator[tuple[str, bool]]:
@@ -72,20 +110,26 @@ def _claim_names(pod: api.Pod) -> Iterator[tuple[str, bool]]:
                 yield name, True
 
 
-def _claim(pod: api.Pod, name: str, generated: bool, claims: Claims) -> api.ResourceClaim:
+def _claim(pod: api.Pod, name: str, generated: bool, claims: Claims, for_group: bool) -> api.ResourceClaim:
     key = f"{pod.metadata.namespace}/{name}"
     claim = claims.get(key)
     if claim is None:
         raise ClaimProblem(f'could not find ResourceClaim "{key}"')
     if claim.metadata.deletion_timestamp is not None:
         raise ClaimProblem(f'resourceclaim "{name}" is being deleted')
-    if generated and not _is_owned_by(claim, pod):
-        raise ClaimProblem(f"ResourceClaim {key} was not created for Pod {api.key(pod)} (Pod is not owner)")
+    owner = next((one for one in claim.metadata.owner_references if one.controller), None)
+    group = group_name(pod) if for_group else None
+    if generated and (owner is None or owner.uid != pod.metadata.uid) and not _is_group(owner, group):
+        who = "Pod is not owner" if group is None else f"neither Pod nor PodGroup {group} is the owner"
+        raise ClaimProblem(f"ResourceClaim {key} was not created for Pod {api.key(pod)} ({who})")
     return claim
 
 
-def _is_owned_by(claim: api.ResourceClaim, pod: api.Pod) -> bool:
-    return any(o.controller and o.uid == pod.metadata.uid for o in claim.metadata.owner_references)
+def _is_group(owner: api.OwnerReference | None, group: str | None) -> bool:
+    """Return whether the owner is the PodGroup with this name, of any version of its API."""
+    if owner is None or group is None:
+        return False
+    return owner.kind == "PodGroup" and owner.name == group and owner.api_version.startswith(f"{GROUP_API}/")
 
 
 # -- binding conditions ------------------------------------------------------------------------------------------------
@@ -169,6 +213,8 @@ class ClaimTracker:
         self._objects = objects
         self._assumed: dict[str, api.ResourceClaim] = {}
         self._pending: dict[str, api.AllocationResult] = {}
+        #: Number of pods with the pending allocation, if several members of a group share it.
+        self._sharers: dict[str, int] = {}
         self._in_use = DevicesInUse(consumable)
         #: By claim, the allocation that is part of `_in_use`.
         self._counted: dict[str, api.AllocationResult] = {}
@@ -214,16 +260,26 @@ class ClaimTracker:
     def pending(self, uid: str) -> api.AllocationResult | None:
         return self._pending.get(uid)
 
-    def signal(self, uid: str, allocation: api.AllocationResult) -> None:
-        """Mark the devices of the allocation as in use before the claim is written."""
-        if uid not in self._pending:
+    def signal(self, claim: api.ResourceClaim, allocation: api.AllocationResult) -> None:
+        """Mark the devices of the allocation as in use before the claim is written. If there is a
+        pending allocation, the pod shares it."""
+        uid = claim.metadata.uid
+        if uid in self._pending:
+            self._sharers[uid] = self._sharers.get(uid, 1) + 1
+            return
+        known = self.get(api.key(claim))
+        if known is None or known.metadata.uid != uid or known.status.allocation is None:
             self._pending[uid] = allocation
             self._in_use.add(allocation)
 
-    def release(self, uid: str) -> bool:
-        """End a pending allocation and return whether there was one. If the claim was written, its
-        devices stay in use."""
+    def release(self, uid: str, *, is_written: bool = False) -> bool:
+        """End a pending allocation, and return whether it has ended: one that pods share ends with
+        the last of them, or when the claim was written. Then its devices stay in use."""
         self._catch_up()
+        sharers = self._sharers.pop(uid, 1)
+        if sharers > 1 and not is_written:
+            self._sharers[uid] = sharers - 1
+            return False
         allocation = self._pending.pop(uid, None)
         if allocation is not None:
             self._in_use.remove(allocation)

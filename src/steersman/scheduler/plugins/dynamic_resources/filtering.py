@@ -98,7 +98,7 @@ class ClaimFilter:
         """Return the valid results of earlier cycles. Pods with partly allocated claims have
         results of their own, stored only while the pod's cycles are postponed."""
         answers = None
-        if all(claim.status.allocation is None for claim in cycle.claims):
+        if not cycle.shared and all(claim.status.allocation is None for claim in cycle.claims):
             shape = pod.shape if cycle.extended_claim is not None else None
             answers = self._cache.answers_to(cycle.own_claims, shape, in_use)
         searches = self._searches_of(cycle, pod)
@@ -215,14 +215,15 @@ class ClaimFilter:
         return {
             index
             for index, claim in enumerate(cycle.claims)
-            if claim.status.allocation is not None and not self._is_usable(cycle, index, claim, node)
+            if (claim.status.allocation is not None or index in cycle.shared)
+            and not self._is_usable(cycle, index, claim, node)
         }
 
     def _is_usable(self, cycle: CycleClaims, index: int, claim: api.ResourceClaim, node: api.Node) -> bool:
         where = cycle.available_on.get(index)
         if where is not None and not where.matches(node.metadata.labels, node.metadata.name):
             return False
-        if not self._features.binding_conditions:
+        if not self._features.binding_conditions or claim.status.allocation is None:
             return True
         try:
             ready = are_devices_ready(claim)
@@ -251,7 +252,7 @@ class ClaimFilter:
         if isinstance(asked, Status):
             return asked
         if cycle.prepared is None:
-            own = [claim for index, claim in cycle.to_allocate() if index < cycle.own_count]
+            own = [c for index, c in cycle.to_allocate() if index < cycle.own_count and index not in cycle.shared]
             cycle.prepared = self._prepare(own)
         return (cycle.prepared, None) if asked is None else ([*cycle.prepared, asked[1]], asked[0])
 

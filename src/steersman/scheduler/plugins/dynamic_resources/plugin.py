@@ -3,7 +3,7 @@
 
 PreFilter looks up the claims, Filter searches each node for devices, Reserve takes those of the
 chosen node, PreBind writes them. PostFilter deallocates claims that keep the pod from being placed.
-The hints decide when a pod that waits for devices is requeued.
+`hints` decides when a pod that waits for devices is requeued.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from steersman.config import DynamicResourcesArgs, Rule
 from steersman.framework import (
     MAX_NODE_SCORE,
     SKIP,
-    ActionType,
-    ClusterEvent,
     ClusterEventWithHint,
     ClusterScoreKernel,
     ColumnarScore,
@@ -26,7 +24,6 @@ from steersman.framework import (
     DeviceClasses,
     DevicesHandle,
     EnqueueExtensions,
-    EventResource,
     FilterPlugin,
     NodeInfo,
     NodeScore,
@@ -40,16 +37,13 @@ from steersman.framework import (
     PreBindPlugin,
     PreEnqueuePlugin,
     PreFilterPlugin,
-    QueueingHint,
     ReservePlugin,
     ScheduleGroup,
     ScoreKernel,
     ScorePlugin,
     Status,
     ZeroScores,
-    changed,
     default_normalize_score,
-    deleted,
     error,
     may_be_devices,
     unresolvable,
@@ -64,7 +58,6 @@ from steersman.scheduler.plugins.dynamic_resources.allocation import (
 from steersman.scheduler.plugins.dynamic_resources.binding import BindingFault, ClaimBinder
 from steersman.scheduler.plugins.dynamic_resources.claims import (
     ClaimProblem,
-    Claims,
     claim_tracker_of,
     is_reserved_for,
     pod_claims,
@@ -75,16 +68,20 @@ from steersman.scheduler.plugins.dynamic_resources.filter_cache import (
     RowIndex,
 )
 from steersman.scheduler.plugins.dynamic_resources.filtering import REASON_NOT_AVAILABLE, ClaimFilter, DeviceShortfall
-from steersman.scheduler.plugins.dynamic_resources.pre_filter import ClaimPreFilter, CycleClaims
+from steersman.scheduler.plugins.dynamic_resources.group_claims import GroupClaims, GroupRelease, group_claims_of
+from steersman.scheduler.plugins.dynamic_resources.hints import ClaimHints
+from steersman.scheduler.plugins.dynamic_resources.pre_filter import (
+    CLAIMS_STATE_KEY,
+    ERR_NO_STATE,
+    ClaimPreFilter,
+    CycleClaims,
+)
 
 REASON_NO_NEW_CLAIMS = "no new claims to deallocate"
 REASON_DEALLOCATED = "deallocation of ResourceClaim completed"
 REASON_DELETED = "deletion of ResourceClaim completed"
 REASON_STILL_NOT = "still not schedulable"
-ERR_NO_STATE = "not found"
 ERR_NO_ALLOCATION = "claim allocation not found for node"
-
-CLAIMS_STATE_KEY = "DynamicResources"
 NO_ROW = -1
 
 
@@ -118,10 +115,11 @@ class DynamicResources(
         self._tracker = claim_tracker_of(handle.objects, features.consumable_capacity)
         filter_timeout = args.filter_timeout.seconds if args.filter_timeout is not None else 0.0
         binding_timeout = args.binding_timeout.seconds if args.binding_timeout is not None else 600.0
-        self._pre_filter = ClaimPreFilter(handle.objects, self._tracker, classes, features, handle.clock)
+        self._pre_filter = ClaimPreFilter(handle, self._tracker, classes, features)
         self._filter = ClaimFilter(handle, classes, features, (filter_timeout, binding_timeout))
         self._binder = ClaimBinder(handle, self._tracker, features, binding_timeout)
-        self._hints = ClaimHints(self._tracker, handle.gates.has_rule(Rule.CLAIM_DELETION_REQUEUES))
+        self._release = GroupRelease(handle, self._tracker, self._binder, features, self._unavailable)
+        self._hints = ClaimHints(self._tracker, features, handle.gates.has_rule(Rule.CLAIM_DELETION_REQUEUES))
         #: The last filtered cycle: the score depends on its results.
         self._latest: CycleClaims | None = None
 
@@ -129,7 +127,8 @@ class DynamicResources(
 
     def pre_enqueue(self, pod: PodInfo | api.Pod) -> Status | None:
         try:
-            pod_claims(pod.pod if isinstance(pod, PodInfo) else pod, self._tracker)
+            candidate = pod.pod if isinstance(pod, PodInfo) else pod
+            pod_claims(candidate, self._tracker, for_group=self._features.workload_claims)
         except ClaimProblem as problem:
             return unresolvable(str(problem))
         return None
@@ -139,15 +138,22 @@ class DynamicResources(
         return bool(pod.spec.resource_claims) or any(map(may_be_devices, pod.shape.requests))
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
-        state.write(CLAIMS_STATE_KEY, CycleClaims())
-        cycle = self._pre_filter.claims_of(pod.pod)
+        group = group_claims_of(state)
+        self._write(state, pod, CycleClaims())
+        cycle = self._pre_filter.claims_of(pod.pod, () if group is None else group.pending)
         if isinstance(cycle, Status):
             return cycle
         if cycle.supply is not None:
             cycle.answers = self._filter.known_answers(cycle, pod, cycle.supply.in_use)
-        state.write(CLAIMS_STATE_KEY, cycle)
+        self._write(state, pod, cycle)
         self._latest = cycle
         return SKIP if cycle.is_empty else None
+
+    def _write(self, state: CycleState, pod: PodInfo, cycle: CycleClaims) -> None:
+        state.write(CLAIMS_STATE_KEY, cycle)
+        group = group_claims_of(state)
+        if group is not None:
+            group.members[pod.key] = cycle
 
     # -- Filter and Score --------------------------------------------------------------------------------------------
 
@@ -159,7 +165,13 @@ class DynamicResources(
             return None
         self._latest = cycle
         answer = self._filter.answer(cycle, pod, node)
-        return answer if isinstance(answer, Status) else None
+        if not isinstance(answer, Status):
+            if state.group_cycle is not None:
+                cycle.found_on[node.name] = answer
+            return None
+        if state.group_cycle is not None and answer.reasons == (REASON_NOT_AVAILABLE,):
+            cycle.rejected.append((node.name,))
+        return answer
 
     def shortfall(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> DeviceShortfall | None:
         """Return the unsatisfiable device request, for explanations, or None for other reasons."""
@@ -176,7 +188,10 @@ class DynamicResources(
         if cycle.supply is None and cycle.tied_to:
             row = view.row_of(cycle.tied_to)
             here = rows == (NO_ROW if row is None else row)
-            return rows[~here], rows[here]
+            elsewhere = rows[~here]
+            if state.group_cycle is not None:
+                cycle.rejected.append(view.info(row).name for row in elsewhere.tolist())
+            return elsewhere, rows[here]
         return cycle.answers.sorted_rows(rows, view)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
@@ -213,23 +228,22 @@ class DynamicResources(
 
     def _make_way(self, cycle: CycleClaims, pod: api.Pod, statuses: Statuses) -> str:
         """Deallocate an unusable claim that no other pod uses. Return what was done, or ""."""
-        for index in self._unavailable(cycle, statuses):
-            claim = cycle.claims[index]
-            if index < cycle.own_count and len(claim.status.reserved_for) <= is_reserved_for(claim, pod):
-                self._binder.deallocate(claim)
-                return REASON_DEALLOCATED
+        claim = self._release.freeable(cycle, pod, _nodes_rejected_for(statuses, self.name))
+        if claim is not None:
+            self._binder.deallocate(claim)
+            return REASON_DEALLOCATED
         left_behind = cycle.extended_claim
         if left_behind is not None and left_behind.metadata.name != IN_MEMORY:
             self._binder.delete(left_behind)
             return REASON_DELETED
         return ""
 
-    def _unavailable(self, cycle: CycleClaims, statuses: Statuses) -> list[int]:
-        """Return the positions of claims that kept the pod from a node."""
-        if all(claim.status.allocation is None for claim in cycle.claims):
+    def _unavailable(self, cycle: CycleClaims, nodes: Iterable[str]) -> list[int]:
+        """Return the positions of claims that are not usable on the nodes."""
+        if all(claim.status.allocation is None for claim in cycle.claims) and not cycle.shared:
             return []
         found: set[int] = set()
-        for name in _nodes_rejected_for(statuses, self.name):
+        for name in nodes:
             node = self._nodes.get(name)
             if node is not None:
                 found |= self._filter.unavailable(cycle, node.node)
@@ -238,7 +252,7 @@ class DynamicResources(
     def pod_group_post_filter(
         self, state: CycleState, group: PodGroupInfo, schedule: ScheduleGroup
     ) -> tuple[PodGroupPostFilterResult | None, Status]:
-        return None, unschedulable()
+        return None, self._release.run(state, group)
 
     # -- Reserve and PreBind -----------------------------------------------------------------------------------------
 
@@ -253,31 +267,40 @@ class DynamicResources(
             return error(ERR_NO_ALLOCATION)
         self._filter.forget(pod)
         try:
-            self._take(cycle, allocation, node_name)
+            self._take(cycle, allocation, node_name, group_claims_of(state))
         except AllocationFault as fault:
             return error(str(fault))
         return None
 
-    def _take(self, cycle: CycleClaims, allocation: NodeAllocation, node_name: str) -> None:
+    def _take(self, cycle: CycleClaims, allocation: NodeAllocation, node_name: str, group: GroupClaims | None) -> None:
         """Mark the devices of the allocation as taken by the claims."""
         cycle.chosen = allocation
-        for (index, claim), prepared, found in zip(
-            cycle.to_allocate(), allocation.claims, allocation.found, strict=False
-        ):
-            made = allocation_of(prepared, found, node_name, self._features, self._new_share_id)
-            cycle.allocations[index] = made
-            self._tracker.signal(claim.metadata.uid, made)
+        made = [
+            allocation_of(prepared, found, node_name, self._features, self._new_share_id)
+            for prepared, found in zip(allocation.claims, allocation.found, strict=False)
+        ]
+        # As in v1.37.1, allocations of other members come last, so that claims get each other's
+        # devices if a shared one is not the last in the spec.
+        made += cycle.shared.values()
+        for (index, claim), one in zip(cycle.to_allocate(), made, strict=False):
+            cycle.allocations[index] = one
+            self._tracker.signal(claim, one)
+            if group is not None:
+                group.pending.add(claim.metadata.uid)
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Release what was reserved, if anything. Idempotent."""
         cycle = state.read(CLAIMS_STATE_KEY, CycleClaims)
         if cycle is None:
             return
+        group = group_claims_of(state)
         for claim in cycle.own_claims:
             if self._tracker.release(claim.metadata.uid):
                 self._tracker.restore(api.key(claim))
+                if group is not None:
+                    group.pending.discard(claim.metadata.uid)
             if claim.status.allocation is not None and is_reserved_for(claim, pod.pod):
-                self._binder.unreserve(claim, pod.pod)
+                self._binder.unreserve(claim, pod.uid)
         self._unreserve_extended(cycle, pod.pod)
         cycle.allocations.clear()
 
@@ -314,7 +337,7 @@ class DynamicResources(
     def _on_node(self, state: CycleState, cycle: CycleClaims, pod: PodInfo, node_name: str) -> NodeAllocation | None:
         """Run Filter, which a nominated node may have skipped, and return the devices."""
         node = self._nodes.get(node_name)
-        if node is not None:
+        if node is not None and node_name not in cycle.found_on:
             try:
                 self.filter(state, pod, node)
             except CyclePostponed as postponed:
@@ -340,56 +363,3 @@ def _nodes_rejected_for(statuses: Statuses, plugin: str) -> Iterable[str]:
     for status, names in statuses.groups.items():
         if status.plugin == plugin and status.reasons == (REASON_NOT_AVAILABLE,):
             yield from names
-
-
-class ClaimHints:
-    """Hints for pods that wait for devices. Node, class and slice events always requeue."""
-
-    def __init__(self, claims: Claims, registers_deletion: bool = False) -> None:
-        """With `registers_deletion`, deleted claims may help, too (v1.37)."""
-        self._claims = claims
-        self._claim_actions = ActionType.ADD | ActionType.UPDATE
-        if registers_deletion:
-            self._claim_actions |= ActionType.DELETE
-
-    def events(self) -> tuple[ClusterEventWithHint, ...]:
-        add, update = ActionType.ADD, ActionType.UPDATE
-        nodes = add | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE
-        generated = ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
-        return (
-            ClusterEventWithHint(ClusterEvent(EventResource.NODE, nodes)),
-            ClusterEventWithHint(
-                ClusterEvent(EventResource.RESOURCE_CLAIM, self._claim_actions), self.after_claim_change
-            ),
-            ClusterEventWithHint(ClusterEvent(EventResource.POD, generated), self.after_pod_change),
-            ClusterEventWithHint(ClusterEvent(EventResource.DEVICE_CLASS, add | update)),
-            ClusterEventWithHint(ClusterEvent(EventResource.RESOURCE_SLICE, add | update)),
-        )
-
-    def after_claim_change(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
-        """Queue any pod if devices were released, or else pods that use the changed claim."""
-        if new is None:
-            gone = deleted(api.ResourceClaim, old)
-            return QueueingHint.SKIP if gone.status.allocation is None else QueueingHint.QUEUE
-        before, after = changed(api.ResourceClaim, old, new)
-        try:
-            uses = any(c.metadata.uid == after.metadata.uid for c in pod_claims(waiting, self._claims))
-        except ClaimProblem:
-            return QueueingHint.SKIP
-        if before is not None and before.status.allocation is not None and after.status.allocation is None:
-            return QueueingHint.QUEUE
-        if not uses:
-            return QueueingHint.SKIP
-        relevant = before is None or before.status != after.status
-        return QueueingHint.QUEUE if relevant else QueueingHint.SKIP
-
-    def after_pod_change(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
-        """Queue if the names of the pod's generated claims were added."""
-        _, pod = changed(api.Pod, None, new)
-        if pod.metadata.uid != waiting.metadata.uid:
-            return QueueingHint.SKIP
-        try:
-            pod_claims(pod, self._claims)
-        except ClaimProblem:
-            return QueueingHint.SKIP
-        return QueueingHint.QUEUE

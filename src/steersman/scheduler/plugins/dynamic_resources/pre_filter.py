@@ -6,20 +6,33 @@ The result is `CycleClaims`, which Filter, Score, Reserve and PreBind of the pod
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
+from typing import Final
 
 import msgspec
 
 from steersman import api
 from steersman.api import NAME_FIELD, AnyTerm, strict
-from steersman.base import Clock, InputError
-from steersman.framework import DeviceClasses, Objects, Status, error, unresolvable
+from steersman.base import InputError
+from steersman.framework import DeviceClasses, Handle, Status, error, unresolvable
 from steersman.scheduler.plugins.dynamic_resources import extended_resources
 from steersman.scheduler.plugins.dynamic_resources.allocation import Features, PreparedClaim, Supply
-from steersman.scheduler.plugins.dynamic_resources.claims import ClaimProblem, ClaimTracker, pod_claims
+from steersman.scheduler.plugins.dynamic_resources.claims import (
+    ClaimProblem,
+    ClaimTracker,
+    consumers_of,
+    group_name,
+    pod_claims,
+    pod_reference,
+)
 from steersman.scheduler.plugins.dynamic_resources.extended_resources import NodeClaim
 from steersman.scheduler.plugins.dynamic_resources.filter_cache import NodeAllocation, NodeAnswers
 
+#: Of `CycleClaims` in the state of a pod's cycle, and of `GroupClaims` in that of a group's cycle.
+CLAIMS_STATE_KEY: Final = "DynamicResources"
+ERR_NO_STATE: Final = "not found"
+ERR_NO_GROUP: Final = "pod group object not found for pod group podgroup/{}"
 REASON_UNKNOWN_GATE = "pod uses devices, and feature gate {} is on, which this version of Steersman cannot follow"
 
 
@@ -33,6 +46,17 @@ class CycleClaims(msgspec.Struct):
     own_count: int = 0
     #: Requested extended resources, if a class backs at least one of them.
     extended_resources: dict[str, int] = msgspec.field(default_factory=dict)
+    #: By position, allocations that an earlier member of the pod's group made, and that are not
+    #: written yet.
+    shared: dict[int, api.AllocationResult] = msgspec.field(default_factory=dict)
+    #: What the claims in the spec are to be reserved for; empty without the gate
+    #: DRAWorkloadResourceClaims.
+    consumers: list[api.ResourceClaimConsumerReference] = msgspec.field(default_factory=list)
+    #: By node, the devices that Filter found in a cycle of a group: members with equal requests
+    #: share `answers`, but not the devices.
+    found_on: dict[str, NodeAllocation] = msgspec.field(default_factory=dict)
+    #: Names of nodes on which a claim is not usable; noted in cycles of groups.
+    rejected: list[Iterable[str]] = msgspec.field(default_factory=list)
     #: Node selectors of allocated claims by position; claims without one are usable everywhere.
     available_on: dict[int, AnyTerm] = msgspec.field(default_factory=dict)
     #: The only node where one of these claims can be used, or "".
@@ -68,8 +92,20 @@ class CycleClaims(msgspec.Struct):
         """Return the claims without allocation, with their positions."""
         return ((index, claim) for index, claim in enumerate(self.claims) if claim.status.allocation is None)
 
+    def consumer(self, index: int, pod: api.Pod) -> api.ResourceClaimConsumerReference:
+        """Return what the claim at the position is to be reserved for."""
+        return self.consumers[index] if index < len(self.consumers) else pod_reference(pod)
+
+    def unavailable_nodes(self) -> list[str]:
+        """Return the nodes on which a claim is not usable, in a cycle of a group."""
+        self.rejected = [list(chain.from_iterable(self.rejected))]
+        return list(self.rejected[0])
+
     def allocation_on(self, node_name: str) -> NodeAllocation | None:
         """Return the devices that Filter found on the node in this cycle, or None."""
+        own = self.found_on.get(node_name)
+        if own is not None:
+            return own
         known = self.answers.latest(node_name)
         return known if isinstance(known, NodeAllocation) else None
 
@@ -78,26 +114,43 @@ class ClaimPreFilter:
     """Creates the `CycleClaims` of a pod."""
 
     def __init__(
-        self, objects: Objects, tracker: ClaimTracker, classes: DeviceClasses, features: Features, clock: Clock
+        self,
+        handle: Handle,
+        tracker: ClaimTracker,
+        classes: DeviceClasses,
+        features: Features,
     ) -> None:
-        self._objects = objects
+        self._objects = handle.objects
+        self._groups = handle.pod_groups
         self._tracker = tracker
         self._classes = classes
         self._features = features
-        self._clock = clock
+        self._clock = handle.clock
 
-    def claims_of(self, pod: api.Pod) -> CycleClaims | Status:
-        """Return the claims, or a status if the pod cannot be scheduled on any node now."""
+    def claims_of(self, pod: api.Pod, pending: Collection[str] = ()) -> CycleClaims | Status:
+        """Return the claims, or a status if the pod cannot be scheduled on any node now. `pending`
+        are the uids of claims that earlier members of the group have allocated."""
         try:
-            own = pod_claims(pod, self._tracker)
+            own = pod_claims(pod, self._tracker, for_group=self._features.workload_claims)
+            cycle = CycleClaims(claims=own, own_count=len(own))
+            self._add_extended(cycle, pod)
+            if self._features.workload_claims:
+                cycle.consumers = consumers_of(pod, self._group_of(pod))
         except ClaimProblem as problem:
             return unresolvable(str(problem))
-        cycle = CycleClaims(claims=own, own_count=len(own))
-        self._add_extended(cycle, pod)
         if cycle.claims and self._features.unknown_gate:
             return unresolvable(REASON_UNKNOWN_GATE.format(self._features.unknown_gate))
-        refusal = self._sort(cycle)
+        refusal = self._sort(cycle, pending)
         return cycle if refusal is None else refusal
+
+    def _group_of(self, pod: api.Pod) -> api.PodGroup | None:
+        name = group_name(pod)
+        if name is None or self._groups is None:
+            return None
+        group = self._groups.pod_group(pod.metadata.namespace, name)
+        if group is None:
+            raise ClaimProblem(ERR_NO_GROUP.format(f"{pod.metadata.namespace}/{name}"))
+        return group
 
     def _add_extended(self, cycle: CycleClaims, pod: api.Pod) -> None:
         """Add the claim of extended resources. One left by an earlier attempt is deleted later."""
@@ -107,9 +160,13 @@ class ClaimPreFilter:
         if cycle.extended_resources:
             cycle.claims.append(self._tracker.made_for(pod) or extended_resources.claim_in_memory(pod))
 
-    def _sort(self, cycle: CycleClaims) -> Status | None:
+    def _sort(self, cycle: CycleClaims, pending: Collection[str]) -> Status | None:
         for index, claim in enumerate(cycle.claims):
             allocation = claim.status.allocation
+            if allocation is None and claim.metadata.uid in pending:
+                allocation = self._tracker.pending(claim.metadata.uid)
+                if allocation is not None:
+                    cycle.shared[index] = allocation
             if allocation is None:
                 refusal = self._refusal(claim, index < cycle.own_count)
                 if refusal is not None:

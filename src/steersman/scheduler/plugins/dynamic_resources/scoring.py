@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from steersman.api import ResourceClaim
+from steersman.api import AllocationResult, ResourceClaim
 from steersman.framework import MAX_NODE_SCORE, ClusterScoreKernel, Feasible, IntColumn, NodesView
 from steersman.scheduler.plugins.dynamic_resources.filter_cache import NodeAllocation
 from steersman.scheduler.plugins.dynamic_resources.pre_filter import CycleClaims
@@ -34,13 +34,16 @@ def is_ranked(cycle: CycleClaims) -> bool:
 
 def _chosen(cycle: CycleClaims, allocation: NodeAllocation) -> Iterator[tuple[ResourceClaim, Iterable[str]]]:
     """Yield the claims with the names of their allocated requests, old and new."""
-    found = iter(allocation.found)
+    new = [tuple(device.request.full_name for device in devices) for devices in allocation.found]
+    # As in Reserve, the allocations that other members made come last.
+    found = iter([*new, *map(_requests, cycle.shared.values())])
     for claim in cycle.claims:
         known = claim.status.allocation
-        if known is not None:
-            yield claim, (result.request for result in known.devices.results)
-        else:
-            yield claim, (device.request.full_name for device in next(found, ()))
+        yield claim, next(found, ()) if known is None else _requests(known)
+
+
+def _requests(allocation: AllocationResult) -> tuple[str, ...]:
+    return tuple(result.request for result in allocation.devices.results)
 
 
 def _rank(claim: ResourceClaim, chosen: set[str]) -> int:

@@ -17,7 +17,7 @@ from steersman.framework import Gates
 T = TypeVar("T")
 
 #: Off by default. With one of them on, devices could be given to pods that must not have them.
-UNKNOWN_GATES: Final = ("DRANodeAllocatableResources", "DRAWorkloadResourceClaims")
+UNKNOWN_GATES: Final = ("DRANodeAllocatableResources",)
 
 
 class Features(msgspec.Struct, frozen=True):
@@ -41,6 +41,8 @@ class Features(msgspec.Struct, frozen=True):
     filter_timeout: bool = True
     #: A configuration is allocated once, and names no requests if it applies to all.
     config_of_all_requests: bool = False
+    #: Claims may belong to a pod group, and be reserved for it.
+    workload_claims: bool = False
     #: An enabled gate whose changes are not implemented here, or "".
     unknown_gate: str = ""
 
@@ -60,6 +62,7 @@ class Features(msgspec.Struct, frozen=True):
             list_attributes=gates.enabled("DRAListTypeAttributes"),
             filter_timeout=gates.enabled("DRASchedulerFilterTimeout"),
             config_of_all_requests=gates.has_rule(Rule.CONFIG_OF_ALL_REQUESTS),
+            workload_claims=gates.enabled("DRAWorkloadResourceClaims"),
             unknown_gate=_unknown_gate(gates),
         )
 
