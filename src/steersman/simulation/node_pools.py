@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node pools: the kinds of nodes that a cluster can have more or fewer of, what each costs, and between which limits.
+"""Node pools: node templates of which a cluster can have more or fewer, with prices and limits.
 
 Users write them as a document of kind NodePools. `plan nodes` searches over the number of nodes of each pool; the autoscaler
 of a scenario adds and removes them. A node that exists belongs to the pool that `pool_of` names: a node
@@ -32,7 +32,7 @@ from steersman.cluster.kubelets import PRICE_PER_HOUR
 
 POOL_LABEL: Final = "steersman.dev/pool"
 PRICE_ANNOTATION: Final = PRICE_PER_HOUR
-"""May also be a label: labels are all that some providers let their users write."""
+"""May also be a label, because some providers let users set labels only."""
 
 POOL_LABELS: Final = (
     POOL_LABEL,
@@ -44,17 +44,18 @@ POOL_LABELS: Final = (
     "karpenter.sh/nodepool",
     "node.kubernetes.io/instance-type",
 )
-"""The labels that name a node's pool; the first one that the node has counts."""
+"""Labels that name a node's pool; the first one present is used."""
 
 
 def pool_of(node: api.Node) -> str:
-    """The name of the node's pool; "" if no label names one."""
+    """Return the name of the node's pool, or ""."""
     labels = node.metadata.labels
     return next((labels[label] for label in POOL_LABELS if labels.get(label)), "")
 
 
 def price_of(node: api.Node) -> float:
-    """The price of the node per hour, by its annotation or else its label; 0 if it has neither. Raises `InputError`."""
+    """Return the hourly price of the node from its annotation, else its label, else 0. Raises
+    `InputError`."""
     meta = node.metadata
     for where, texts in (("annotations", meta.annotations), ("labels", meta.labels)):
         text = texts.get(PRICE_ANNOTATION)
@@ -82,10 +83,10 @@ POOLS_KIND: Final = "NodePools"
 KUBELET_LABELS: Final = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
 """Labels that every kubelet gives to its node, unless the template has others."""
 PODS_PER_NODE: Final = "110"
-"""The kubelet's `maxPods`, for templates that say nothing about pods."""
+"""The kubelet's default `maxPods`, for templates without a number of pods."""
 
 PoolsSource: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | NodePools"
-"""A file with a document of kind NodePools, the document as a dict, or pools that are already loaded."""
+"""A file with a document of kind NodePools, the document as a dict, or loaded pools."""
 
 _POOL_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _MAX_POOL_NAME: Final = 50
@@ -93,34 +94,34 @@ _POOLS: Final = DocumentKind(POOLS_VERSION, POOLS_KIND)
 
 
 class NodePool(DocumentPart, frozen=True, kw_only=True):
-    """Nodes that are alike but for their names and zones."""
+    """Nodes that differ only in name and zone."""
 
     name: str
     #: Of one node.
     price_per_hour: float
-    #: Nodes that the pool has at least, and at most; None: there is no limit.
+    #: Minimum and maximum number of nodes; None for no limit.
     min: int = 0
     max: int | None = None
-    #: Nodes are in these zones in turn: the first node in the first zone, the next one in the next.
+    #: Zones of the nodes, round robin.
     zones: tuple[str, ...] = ()
-    #: Whether the provider may take its nodes back; see `PoolLimits.spot_share`.
+    #: Whether the provider may reclaim the nodes; see `PoolLimits.spot_share`.
     spot: bool = False
-    #: For the autoscaler of a scenario: from the wish for a node to its arrival.
+    #: Time from the request for a node to its arrival, for the autoscaler of a scenario.
     boot_seconds: float = 60.0
-    #: For the autoscaler of a scenario: for how long a node must be needless before it goes.
+    #: Time for which a node must be unneeded before the autoscaler of a scenario removes it.
     scale_down_delay_seconds: float = 600.0
-    #: A node without a name: labels, annotations, taints, capacity and allocatable.
+    #: Node template without a name: labels, annotations, taints, capacity and allocatable.
     template: api.Node
 
     def zone_of(self, number: int) -> str | None:
-        """The zone of the node with this number, by turns; None for a pool without zones."""
+        """Return the zone of the node with this number, round robin; None for a pool without zones."""
         return self.zones[number % len(self.zones)] if self.zones else None
 
     def node_name(self, number: int) -> str:
         return f"{self.name}-{number}"
 
     def make_node(self, number: int, zone: str | None = None) -> api.Node:
-        """Node `<pool>-<number>` of the pool, in the given zone or in the one whose turn it is."""
+        """Return the node `<pool>-<number>`, in the given zone or the next one round robin."""
         name, template = self.node_name(number), self.template
         own = {POOL_LABEL: self.name, api.HOSTNAME_LABEL: name}
         chosen_zone = zone or self.zone_of(number)
@@ -134,7 +135,7 @@ class NodePool(DocumentPart, frozen=True, kw_only=True):
         return api.Node(metadata=metadata, spec=template.spec, status=_status(template))
 
     def make_nodes(self, count: int, taken: Collection[str] = (), first: int = 0) -> Iterator[api.Node]:
-        """So many nodes in zones by turns, beginning with the turn of `first`; names in `taken` are passed over."""
+        """Return `count` nodes in zones round robin from number `first`; skip names in `taken`."""
         number = first
         for turn in range(first, first + count):
             while self.node_name(number) in taken:
@@ -144,9 +145,9 @@ class NodePool(DocumentPart, frozen=True, kw_only=True):
 
 
 class PoolLimits(DocumentPart, frozen=True):
-    """Limits for all pools together."""
+    """Limits of all pools together."""
 
-    #: Spot nodes have at most this share of the allocatable CPU of all nodes; None: there is no limit.
+    #: Maximum share of spot nodes in the allocatable CPU of all nodes; None for no limit.
     spot_share: float | None = None
 
 
@@ -159,7 +160,7 @@ class NodePools(DocumentPart, frozen=True):
     kind: str = POOLS_KIND
 
     def __getitem__(self, name: str) -> NodePool:
-        """The pool of that name; raises `KeyError`."""
+        """Return the pool with this name. Raises `KeyError`."""
         return {pool.name: pool for pool in self.pools}[name]
 
     def __contains__(self, name: object) -> bool:
@@ -173,7 +174,7 @@ class NodePools(DocumentPart, frozen=True):
 
 
 def load_pools(source: PoolsSource) -> NodePools:
-    """Raises `InputError` with file, field, value and what would be right."""
+    """Load the pools. Raises `InputError` with file, field, value and remedy."""
     if isinstance(source, NodePools):
         _check(source)
         return source
@@ -181,7 +182,8 @@ def load_pools(source: PoolsSource) -> NodePools:
 
 
 def _status(template: api.Node) -> api.NodeStatus:
-    """Capacity and allocatable stand in for each other; a node without a number of pods has the kubelet's."""
+    """Complete capacity and allocatable from each other; the default number of pods is the
+    kubelet's."""
     status = template.status
     allocatable = {"pods": PODS_PER_NODE, **(status.allocatable or status.capacity)}
     capacity = {**allocatable, **status.capacity}
@@ -199,7 +201,7 @@ def _read_pools(document: dict[str, Any]) -> NodePools:
 
 
 def _check_template_fields(document: dict[str, Any]) -> None:
-    """A misspelt field of a template would make other nodes than those that its author has in mind."""
+    """Check for misspelt fields, which would otherwise be ignored."""
     schema = schema_of(api.Node.API_VERSION, api.Node.KIND)
     assert schema is not None
     for index, pool in enumerate(document["pools"]):

@@ -245,14 +245,14 @@ def _usage(usages: Mapping[str, Usage], resource: str) -> Usage:
 
 
 _MAX_LINES: Final = 12
-"""So many lines can be told apart, with some patience."""
+"""Maximum number of lines in a chart."""
 _FEW_LINES: Final = 3
-"""Of more, those that are 0 all the time are left out."""
+"""If there are more lines, lines that are always 0 are omitted."""
 _BY_POOL: Final = ("cpu", "memory")
 
 
 def series_charts(series: Series) -> Iterator[LineChart]:
-    """A chart per measure that ever had a value; none of a run that took no time."""
+    """Yield a chart per measure with values; none for a run without duration."""
     if len(series.times) < 2:
         return
     yield _chart(series, "Utilisation over time", series.utilisation, FRACTION)
@@ -266,7 +266,7 @@ def series_charts(series: Series) -> Iterator[LineChart]:
 
 
 def _measures(series: Series) -> Iterator[tuple[str, str, Mapping[str, Sequence[float]], str]]:
-    """Title, caption, lines by name, unit."""
+    """Yield title, caption, lines by name and unit of each measure."""
     yield "Pending pods over time", "By plugin or state; a pod may count for several.", series.pending, "pods"
     yield "Queue over time", "Pods in each part of the scheduler's queue.", series.lanes, "pods"
     waiting = {"p50": series.waiting.p50, "p99": series.waiting.p99}
@@ -281,7 +281,7 @@ def _measures(series: Series) -> Iterator[tuple[str, str, Mapping[str, Sequence[
 def _chart(
     series: Series, title: str, values: Mapping[str, Sequence[float]], unit: str, caption: str = ""
 ) -> LineChart:
-    """The lines that reach highest, if there are many."""
+    """Return a chart of the highest lines."""
     used = [name for name, line in values.items() if any(line)] if len(values) > _FEW_LINES else list(values)
     shown = sorted(used, key=lambda name: -max(values[name]))[:_MAX_LINES]
     lines = {name: Line(series.times, values[name]) for name in values if name in shown}

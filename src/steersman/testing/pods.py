@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make_pod`: pods for tests, in the words of the scheduler.
+"""`make_pod`: builder of pods for tests, with the terms of the scheduler.
 
     make_pod("web-0").label("app", "web").req(cpu="500m", memory="1Gi").spread("zone", selector={"app": "web"}).obj()
 

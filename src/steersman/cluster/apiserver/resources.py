@@ -132,6 +132,6 @@ BUILT_IN: Final = tuple(_built_in("resources"))
 GATED: Final = tuple(_built_in("gated"))
 """Resources that are served only with their feature gate; a server with composite groups serves v1alpha3."""
 GATED_SINCE: Final = (1, 37)
-"""The first version that serves them."""
+"""The first minor version that serves resources of pod groups."""
 GROUPS: Final = tuple((group, tuple(versions)) for group, versions in _TABLES["groups"].items())
 """Non-core groups in discovery order, and their versions, preferred version first."""

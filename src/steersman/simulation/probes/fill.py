@@ -38,7 +38,7 @@ from steersman.scheduler.what_if import WhatIfScheduler
 from steersman.simulation.trial import Trial
 
 TOGETHER: Final = 256
-"""Pods of one template that the cycle gets at a time, at most."""
+"""Maximum number of pods of one template that a cycle gets together."""
 
 T = TypeVar("T", bound=api.Object)
 
@@ -46,16 +46,16 @@ _replace = msgspec.structs.replace
 
 
 class NewPod(msgspec.Struct, frozen=True):
-    """A pod to be added, made from one of several templates; `claims` are created before it."""
+    """A pod to add, made from one of several templates; `claims` are created before it."""
 
-    #: Number of the template; pods of one template differ in name, and in the claims they refer to.
+    #: Number of the template; pods of one template differ only in name and claims.
     template: int
     pod: api.Pod
     claims: tuple[api.PersistentVolumeClaim, ...] = ()
 
 
 class FillResult(msgspec.Struct, frozen=True):
-    """The nodes of the pods in their order, and why the first pod that did not fit is pending."""
+    """The nodes of the pods in order, and why the first pod that does not fit is pending."""
 
     #: Template and node of every pod that fits.
     placed: Sequence[tuple[int, str]]
@@ -63,7 +63,7 @@ class FillResult(msgspec.Struct, frozen=True):
     refused: int | None = None
     #: The message of the scheduler, or of the API server, about that pod.
     message: str = ""
-    #: Reason → nodes; no nodes for a reason that concerns the pod as a whole, such as a quota.
+    #: Nodes by reason; empty for a reason that does not depend on nodes, such as a quota.
     reasons: dict[str, list[str]] = {}
 
 
@@ -73,10 +73,10 @@ class _Refusal(msgspec.Struct, frozen=True):
 
 
 def fill_nodes(trial: Trial, pods: Iterable[NewPod], *, through_store: bool = False) -> FillResult:
-    """Place the pods in their order until the first that does not fit.
+    """Place the pods in order until one does not fit.
 
-    The pods come at one moment: none waits for another to end, and none is preempted. With `through_store` every pod is
-    created in the store and taken from the queue.
+    They are all created at the same time: none waits for another to end, and none is preempted.
+    With `through_store` every pod is created in the store and taken from the queue.
     """
     trial.prepare_forks()
     run = _Fill(trial)
@@ -89,15 +89,15 @@ def fill_nodes(trial: Trial, pods: Iterable[NewPod], *, through_store: bool = Fa
 
 
 def show_owner(trial: Trial, owner: api.Object) -> None:
-    """Let the scheduler know the owner of pods that are to come, whose selector spreads them by default.
+    """Show the scheduler the owner of the added pods, whose selector spreads them by default.
 
-    Controllers do not see it, and make no pods of their own.
+    Controllers do not see the owner and create no pods for it.
     """
     trial.scheduler.ingest.changed(owner)
 
 
 def _runs(pods: Iterable[NewPod]) -> Iterator[tuple[int, list[NewPod]]]:
-    """Pods of one template that come one after the other, at most `TOGETHER` of them."""
+    """Yield runs of at most `TOGETHER` consecutive pods of one template."""
     some: list[NewPod] = []
     for pod in pods:
         if some and (pod.template != some[0].template or len(some) == TOGETHER):
@@ -109,7 +109,7 @@ def _runs(pods: Iterable[NewPod]) -> Iterator[tuple[int, list[NewPod]]]:
 
 
 class _Fill:
-    """One filling of one cluster."""
+    """A single filling of a cluster."""
 
     def __init__(self, trial: Trial) -> None:
         self._trial = trial
@@ -117,11 +117,11 @@ class _Fill:
         self._store: Store = trial.cluster
         self.placed: list[tuple[int, str]] = []
         self._what_if = WhatIfScheduler(trial.scheduler)
-        #: By template: the first pod as admission completed it, or None where pods have to be stored.
+        #: The first pod of each template after admission; None if pods must be stored.
         self._prototypes: dict[int, api.Pod | None] = {}
 
     def place(self, pods: Sequence[NewPod], *, through_store: bool) -> _Refusal | None:
-        """Places pods of one template; the refusal of the first that does not fit."""
+        """Place pods of one template; return the refusal of the first that does not fit."""
         first = pods[0]
         if through_store:
             self._prototypes[first.template] = None
@@ -139,7 +139,8 @@ class _Fill:
     # -- by the cycle alone ------------------------------------------------------------------------------------------
 
     def _prototype(self, new: NewPod) -> api.Pod | None:
-        """The pod as admission completes it, if the cycle alone decides about such pods. Raises `OverLimit`."""
+        """Return the pod after admission if the cycle alone decides on such pods. Raises
+        `OverLimit`."""
         namespace = new.pod.metadata.namespace or "default"
         if self._store.find(api.Namespace, namespace) is None:
             self._store.create(api.Namespace(metadata=api.ObjectMeta(name=namespace)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals of the scheduler on an empty node, whatever else is in the cluster: asked of its own filters.
+"""Rejections of pods by the scheduler's filters on an empty node, independent of other nodes.
 
 `plan nodes` adds one node of every kind to a fork and lets controllers, but not the scheduler, do what is due at the first
 moment: the fork then has the pods that wait, and the daemon pods that a node of each kind gets. A refusal by one of
@@ -30,11 +30,11 @@ from steersman.simulation.simulation import Simulation
 LASTING_FILTERS: Final = frozenset(
     plugin.name for plugin in (NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit)
 )
-"""Filters whose refusal of a pod on an empty node does not depend on other nodes, and does not end when pods come."""
+"""Filters whose rejection of a pod on an empty node is independent of other nodes and pods."""
 
 
 class NodeProbe:
-    """A fork of a simulation at its first moment, with one node of every kind that there may be more of."""
+    """A fork of a simulation at its start, with one new node of every kind."""
 
     def __init__(self, simulation: Simulation, nodes: Sequence[api.Node]) -> None:
         self._trial = simulation.fork()
@@ -42,17 +42,17 @@ class NodeProbe:
         self._trial.settle(places=False)
         self._scheduler = self._trial.scheduler
         self._kinds = frozenset(node.metadata.name for node in nodes)
-        #: By uid: the version of the pod that `info` was last called with, and the result.
+        #: Results of `info` by uid, with the version of the pod.
         self._infos: dict[str, tuple[api.Pod, PodInfo]] = {}
         pinned: dict[str, list[PodInfo]] = {}
-        #: Pods that wait for a node, but for those of the nodes that were added.
+        #: Pods without a node, except daemon pods of the added nodes.
         self.waiting: list[PodInfo] = []
         for info in self._unplaced():
             if info.pinned_to in self._kinds:
                 pinned.setdefault(info.pinned_to, []).append(info)
             else:
                 self.waiting.append(info)
-        #: By name, the nodes that were added with the daemon pods that have room there, and the names of those that have not.
+        #: Added nodes by name, with the daemon pods that fit and the names of the others.
         self.empty_nodes: dict[str, PlainNodeInfo] = {}
         self.homeless_daemons: dict[str, list[str]] = {}
         for node in nodes:
@@ -71,18 +71,19 @@ class NodeProbe:
         return info
 
     def profile_of(self, pod: PodInfo) -> Profile | None:
-        """The profile that schedules the pod; None: another scheduler does."""
+        """Return the profile that schedules the pod, or None."""
         return self._scheduler.profiles.get(pod.scheduler_name)
 
     def existing_nodes(self) -> Iterator[NodeInfo]:
-        """The nodes of the simulation, as they are before anything is scheduled."""
+        """Return the nodes of the simulation before anything is scheduled."""
         table = self._scheduler.cache.nodes
         for row in table.live_rows():
             if table.names[row] not in self._kinds:
                 yield table.info(row)
 
     def refusals(self, pod: PodInfo, node: NodeInfo, without: Iterable[str] = ()) -> tuple[str, ...]:
-        """Why the pod can never run on the node, whatever happens elsewhere; empty if nothing is known against it."""
+        """Return why the pod can never run on the node, independent of other nodes; empty if it
+        may."""
         profile = self.profile_of(pod)
         if profile is None:
             return (f'no profile for scheduler name "{pod.scheduler_name}"',)
@@ -103,8 +104,8 @@ class NodeProbe:
         )
 
     def checked_amounts(self, pod: PodInfo) -> Mapping[str, int]:
-        """The resources that a node must have enough left of, and how much the pod takes of each; pods count as a resource.
-        Empty if the profile does not look at resources."""
+        """Return the pod's amount of each resource that the profile checks, including the resource
+        `pods`; empty if the profile checks none."""
         profile = self.profile_of(pod)
         fit = profile.plugins.get(NodeResourcesFit.name) if profile is not None else None
         if profile is None or not isinstance(fit, NodeResourcesFit) or not filters_by(profile, NodeResourcesFit.name):
@@ -136,7 +137,7 @@ class NodeProbe:
 
 
 def filters_by(profile: Profile, plugin: str) -> bool:
-    """Whether the plugin filters nodes in the profile."""
+    """Return whether the plugin filters nodes in the profile."""
     return any(call.name == plugin for call in profile.filter)
 
 

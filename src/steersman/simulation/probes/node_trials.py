@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the pods of a simulation fit on these nodes or those: run in full, or by scheduling cycles alone.
+"""Trials of whether the pods of a simulation fit on other nodes, by full runs or scheduling cycles
+only.
 
     simulation ─► run_on(nodes) ─► FullRun: everything that simulations do, and the order in which pods were tried
                                       └─► NodeTrials.pending(nodes): the same pods in that order, cycle after cycle, some ten
@@ -35,7 +36,7 @@ _replace = msgspec.structs.replace
 
 
 class FullRun:
-    """A simulation that was run to its end with some nodes more, and some fewer."""
+    """A simulation that was run to its end with some nodes added and some removed."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class FullRun:
         self.simulation.add(add)
         self._tried: dict[str, str] = {}
         self._on_decision = on_decision
-        #: Why the simulation did not come to its end; "" if it did.
+        #: Why the simulation stopped early; "" if it did not.
         self.stopped = ""
         try:
             self.simulation.advance(on_decision=self._note)
@@ -60,9 +61,9 @@ class FullRun:
         found = self.simulation.cluster.objects(api.Pod)
         self._pods = {key: pod for key, pod in found.items() if _is_active(pod)}
         self.result: Result = self.simulation.result()
-        #: pod → why it waits.
+        #: Why each pending pod waits, by pod.
         self.pending = {key: placement.message for key, placement in self.result.pending.items()}
-        #: Pods that were there and are gone, because they were preempted and no controller recreated them.
+        #: Pods that were preempted and not recreated by a controller.
         self.lost = sorted(
             victim.pod
             for victim in self.result.preempted
@@ -87,7 +88,7 @@ class FullRun:
 
 
 class NodeTrials:
-    """Places the pods of a full run again, on other nodes."""
+    """Placement of the pods of a full run on other nodes."""
 
     def __init__(
         self, simulation: Simulation, pods: Sequence[api.Pod], owners: Sequence[api.Object], before_daemons: int
@@ -95,15 +96,15 @@ class NodeTrials:
         self._simulation = simulation
         self._pods = pods
         self._owners = owners
-        #: So many pods are tried before the daemon pods of new nodes.
+        #: Number of pods that are tried before the daemon pods of new nodes.
         self._before_daemons = before_daemons
 
     @classmethod
     def made_of(
         cls, simulation: Simulation, run: FullRun, new_nodes: Container[str], is_left_out: Callable[[api.Pod], bool]
     ) -> NodeTrials | None:
-        """Trials with the pods of the run, but for some, and for those pinned to its new nodes; None if cycles alone do not
-        decide."""
+        """Return trials with the run's pods, without the given ones and pods pinned to its new
+        nodes; None if scheduling cycles alone do not decide."""
         pods, before_daemons = list[api.Pod](), None
         with simulation.fork() as fresh:
             what_if, templates = WhatIfScheduler(fresh.scheduler), set[PodTemplate]()
@@ -126,8 +127,9 @@ class NodeTrials:
         most: int | None = None,
         on_replicas: Callable[[], object] = lambda: None,
     ) -> list[str]:
-        """Return the pods that have no room if these nodes come, with the daemon pods of each, named `node/NAME`. Stops after
-        `most` of them; an exception of `on_replicas`, which is called now and then, ends the trial."""
+        """Return the pods without room if these nodes are added, with the daemon pods of each,
+        named `node/NAME`. Stops after `most` pods; an exception of `on_replicas`, which is called
+        regularly, ends the trial."""
         trial = self._simulation.fork()
         try:
             trial.add(nodes)
@@ -162,14 +164,14 @@ class NodeTrials:
 
 
 def _pending(what_if: WhatIfScheduler, pods: Iterable[PodInfo], on_replicas: Callable[[], object]) -> Iterator[str]:
-    """Place the pods one after the other, and yield those that have no room."""
+    """Place the pods one after the other; yield pods without room."""
     for decisions in what_if.decide_all(pods):
         on_replicas()
         yield from (decision.pod.key for decision in decisions if not isinstance(decision, Scheduled))
 
 
 def _daemon_on(pod: api.Pod, node: str) -> api.Pod:
-    """A daemon pod that is like another, for another node."""
+    """Return a copy of a daemon pod for another node."""
     name = f"{pod.metadata.name}-{node}"
     spec = _replace(pod.spec, affinity=pinned(pod.spec.affinity, node))
     return _replace(pod, metadata=_replace(pod.metadata, name=name, uid=f"uid-trial-{name}"), spec=spec)
@@ -184,5 +186,5 @@ def _is_active(pod: api.Pod) -> bool:
 
 
 def _is_recreated(pod: api.Pod) -> bool:
-    """Whether a controller replaces the pod when it is gone."""
+    """Return whether a controller replaces the pod after its deletion."""
     return any(owner.controller for owner in pod.metadata.owner_references)

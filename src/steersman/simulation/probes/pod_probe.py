@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pod against all nodes now, on a fork of a simulation: the decision that its scheduler would make.
+"""Evaluation of one pod on all nodes in a fork of a simulation: the decision that its scheduler
+would make.
 
 A pod that has a node is removed from it first. Other pods may be removed too, and nodes added with their daemon pods: what if
 all terminating pods were gone, or a pool had one more node? `explain` uses it. `find_queue_place` says in which
@@ -47,7 +48,7 @@ class ProbedCycle(NamedTuple):
 
 
 class PodProbe:
-    """One pod on a fork of a simulation, without a node. To be closed."""
+    """One pod without a node, on a fork of a simulation. Must be closed."""
 
     def __init__(
         self,
@@ -58,7 +59,7 @@ class PodProbe:
         changed: Iterable[api.Object] = (),
         nodes: Sequence[api.Node] = (),
     ) -> None:
-        """Pods `without` are gone, objects that have `changed` are as given, and `nodes` are new."""
+        """Delete the pods `without`, apply the objects `changed`, and add `nodes`."""
         self._at = simulation.now
         self._trial = simulation.fork()
         self._what_if = what_if = WhatIfScheduler(self._trial.scheduler)
@@ -85,15 +86,15 @@ class PodProbe:
 
     @property
     def hints(self) -> Iterable[tuple[str, ClusterEventWithHint]]:
-        """The events that the plugins of the pod's profile have registered for, by plugin."""
+        """Return the registered events of the profile's plugins, by plugin."""
         return self.profile.hints
 
     def gate(self) -> Status | None:
-        """Why the pod would not be tried at all; None: it would."""
+        """Return why the pod would not be tried, or None."""
         return self._what_if.gate(self.pod)
 
     def cycle(self, preferred: str = "") -> ProbedCycle:
-        """The pod's cycle. Among equally good nodes the preferred one is the choice."""
+        """Run the pod's scheduling cycle. A tie is decided for the preferred node."""
         try:
             evaluation = self._what_if.evaluate(self.pod, all_nodes=True)
             explanation = explain(
@@ -112,7 +113,7 @@ class PodProbe:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _add(self, nodes: Sequence[api.Node]) -> None:
-        """Adds nodes, and places the daemon pods that their controllers make for them."""
+        """Add nodes and place the daemon pods that controllers create for them."""
         self._trial.add(nodes)
         self._trial.settle(places=False)
         names = {node.metadata.name for node in nodes}
@@ -125,8 +126,8 @@ class PodProbe:
         return bool(self._what_if.scheduler.options.extenders)
 
     def _decided(self, explanation: Explanation) -> ProbedCycle:
-        """The explanation with what the whole cycle comes to: the message, whether making room would help, what extenders
-        say."""
+        """Return the explanation with the outcome of the whole cycle: message, preemption,
+        extenders."""
         decision = self._trial.decide_on(self.pod)
         if isinstance(decision, Scheduled):
             return ProbedCycle(_replace(explanation, node=decision.choice.node, ties=decision.choice.ties))
@@ -151,13 +152,14 @@ def missing_permission(simulation: Simulation, pod: api.Pod) -> str:
 
 
 def template_of(simulation: Simulation, pod: api.Pod) -> object | None:
-    """An object that pods share which every plugin treats alike; None for a pod with claims, which are its own."""
+    """Return a hashable that pods share if all plugins treat them alike; None for a pod with
+    claims."""
     info = simulation.scheduler.cache.shapes.info(pod)
     return None if info.shape.has_claims or pod.spec.resource_claims else info.template
 
 
 def _profile_for(profiles: dict[str, Profile], pod: api.Pod) -> Profile:
-    """The pod's own profile; of a pod that another scheduler is to place, the default one."""
+    """Return the pod's profile; the default profile for a pod of another scheduler."""
     wanted = pod.scheduler_name
     return profiles.get(wanted) or profiles.get(api.DEFAULT_SCHEDULER_NAME) or next(iter(profiles.values()))
 
@@ -180,7 +182,7 @@ def _rejectors(decision: Decision) -> frozenset[str]:
 
 
 def _with_refusals(explanation: Explanation, decision: Decision) -> Explanation:
-    """The explanation with what extenders have against nodes that the plugins had nothing against."""
+    """Return the explanation with the rejections of nodes by extenders."""
     if not isinstance(decision, Unschedulable) or not any(node.fits for node in explanation.nodes):
         return explanation
     statuses = decision.diagnosis.statuses
@@ -202,7 +204,7 @@ def _with_refusals(explanation: Explanation, decision: Decision) -> Explanation:
 
 
 GATED_QUEUE: Final = "gated"
-"""The name where pods are that are held back, and wait in no queue."""
+"""Reported sub-queue of gated pods."""
 
 
 class QueuePlace(msgspec.Struct, frozen=True):
@@ -211,17 +213,19 @@ class QueuePlace(msgspec.Struct, frozen=True):
     #: activeQ, backoffQ, unschedulable or gated.
     queue: str
     attempts: int
-    #: By the order of QueueSort among all pods that wait and are not held back, were all of them ready; 1 is next.
+    #: Position by QueueSort among all pending pods that are not gated, from 1.
     position: int
     waiting: int
-    #: `namespace/name` of those ahead, the first first.
+    #: `namespace/name` of the pods ahead, in order.
     ahead: tuple[str, ...]
-    #: Seconds from now until the pod is tried again, whatever happens; None: it is never tried by the passing of time alone.
+    #: Seconds until the pod is tried again without any event; None if only an event leads to an
+    #: attempt.
     latest_attempt: float | None
 
 
 def find_queue_place(simulation: Simulation, key: str, other_schedulers: Collection[str] = ()) -> QueuePlace | None:
-    """The place of the pod `namespace/name`; None: it is not in the queue. Each of the other schedulers has its own queue."""
+    """Return the place of the pod `namespace/name`, or None if it is not in the queue. Other
+    schedulers have their own queues."""
     scheduler = simulation.scheduler
     queued = scheduler.queue.get(key)
     if queued is None:
@@ -248,13 +252,13 @@ def find_queue_place(simulation: Simulation, key: str, other_schedulers: Collect
 
 
 def rejecting_plugins(simulation: Simulation, pod: str) -> frozenset[str]:
-    """Return the plugins because of which the pod `namespace/name` is pending, by its last attempt."""
+    """Return the plugins that rejected the pod `namespace/name` in its last attempt."""
     queued = simulation.scheduler.queue.get(pod)
     return frozenset() if queued is None else frozenset(queued.unschedulable_plugins)
 
 
 def terminating_pods(simulation: Simulation) -> list[api.Pod]:
-    """The pods with a node that are being deleted: their room becomes free."""
+    """Return the pods with a node that are being deleted: their requests will be freed."""
     pods = simulation.cluster.objects(api.Pod).values()
     return [pod for pod in pods if pod.spec.node_name and pod.metadata.deletion_timestamp is not None]
 
@@ -271,7 +275,8 @@ def _queue_name(queued: QueuedPodInfo) -> str:
 
 
 def _due(queued: QueuedPodInfo, longest_stay: int) -> int | None:
-    """When the pod is tried by the passing of time alone, in microseconds; None: never."""
+    """Return the time of the next attempt without any event, in microseconds; None if there is
+    none."""
     if queued.is_gated:
         return None
     if queued.place is Place.UNSCHEDULABLE:

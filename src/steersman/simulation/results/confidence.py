@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much a mean over seeds can be trusted: confidence intervals by Student's t-distribution.
+"""Confidence intervals of means over seeds, by Student's t-distribution.
 
 `plan compare` and `sweep` run the same workload with several seeds and report means. Student's t is the right distribution for
 few samples of a value that is spread about normally; for many it is the normal distribution. Two configurations that ran with
@@ -19,13 +19,13 @@ from typing import Final
 import msgspec
 
 LEVEL: Final = 0.95
-"""How often an interval holds the true mean."""
+"""Confidence level of intervals."""
 _MAX_TABULATED_FREEDOM: Final = 2000
 """Degrees of freedom from which on the quantile no longer changes in four digits."""
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A mean, and how far the true mean may be from it; the latter is None for a single value, which says nothing about it."""
+    """A mean, and half of its confidence interval; None for a single value."""
 
     mean: float
     margin: float | None
@@ -41,7 +41,8 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """The mean of at least one value with its interval of 95 %. The order of the values does not matter, to the last bit."""
+    """Return the mean of at least one value with its interval of 95 %. The result does not depend
+    on the order of the values."""
     count = len(values)
     if count == 1:
         return Estimate(values[0], None, 1)
@@ -54,7 +55,7 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 @cache
 def t_quantile(freedom: int) -> float:
-    """How many standard errors to both sides of the mean hold the true one so often as `LEVEL` says."""
+    """Return the half width of the confidence interval for `LEVEL`, in standard errors."""
     low, high = 0.0, 700.0
     freedom = min(freedom, _MAX_TABULATED_FREEDOM)
     for _ in range(100):
@@ -67,7 +68,8 @@ def t_quantile(freedom: int) -> float:
 
 
 def _share_within(t: float, freedom: int) -> float:
-    """P(-t ≤ T ≤ t) for a whole number of degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    """Return P(-t ≤ T ≤ t) for an integer number of degrees of freedom (Abramowitz and Stegun,
+    26.7.3 and 26.7.4)."""
     angle = math.atan2(t, math.sqrt(freedom))
     cosine_squared = math.cos(angle) ** 2
     if freedom % 2 == 0:
@@ -78,7 +80,8 @@ def _share_within(t: float, freedom: int) -> float:
 
 
 def _series(term: float, factor: int, freedom: int, cosine_squared: float) -> float:
-    """`term` and those after it, each the one before times `factor / (factor + 1) * cosine_squared`, up to the last power."""
+    """Yield `term` and its successors; each is its predecessor times `factor / (factor + 1) *
+    cosine_squared`."""
     total = term
     for number in range(factor, freedom - 2, 2):
         term *= number / (number + 1) * cosine_squared

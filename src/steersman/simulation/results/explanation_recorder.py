@@ -42,7 +42,7 @@ class Progress(NamedTuple):
     """The progress of a run."""
 
     scheduled: int
-    #: Pods that came without a node.
+    #: Pods added without a node.
     pods: int
     #: Virtual time since the start.
     seconds: float
@@ -63,7 +63,7 @@ class ExplanationRecorder:
         return bool(self.names)
 
     def watch(self, pods: Iterable[str]) -> None:
-        """Watch these pods too, from now on."""
+        """Record these pods from now on."""
         was_watching = self.is_watching
         self.names.update(pods)
         if self.is_watching and not was_watching:

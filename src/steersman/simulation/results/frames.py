@@ -45,14 +45,15 @@ class FrameTable:
         return {name: list(column) for name, column in zip(self.types, values, strict=True)}
 
     def to_frame(self, library: str | None = None) -> Any:
-        """A data frame of the library, or of the first of pandas and polars that is installed; `pyarrow` gives a Table."""
+        """Return a data frame of the library, by default of pandas or polars, whichever is
+        installed; `pyarrow` returns a Table."""
         chosen = _library(library)
         if chosen == "pandas":
             return self._pandas()
         return self._polars() if chosen == "polars" else self._arrow()
 
     def to_csv(self, path: str | PathLike[str] | None = None) -> str:
-        """The text of a CSV file with a header, which is also written to the path if there is one."""
+        """Return CSV text with a header; also write it to the path, if given."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.types)
@@ -62,7 +63,7 @@ class FrameTable:
         return text.getvalue()
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Writes a Parquet file; the same rows give the same bytes."""
+        """Write a Parquet file; equal rows give equal bytes."""
         if find_spec("pyarrow") is None:
             raise SteersmanError(NO_PARQUET)
         _written(path, lambda: Path(path).write_bytes(self.parquet_bytes()))
@@ -203,7 +204,8 @@ def _preempted(result: Result) -> FrameTable:
 
 
 def _series(result: Result) -> FrameTable:
-    """A row per moment and value: the measure, the pool if it is of one, and the resource, reason, lane or percentile."""
+    """Yield a row per time and value: measure, pool if any, and resource, reason, lane or
+    percentile."""
     series = result.series
     lines: list[tuple[str, str | None, str | None, Sequence[float]]] = [
         ("preemptions", None, None, series.preemptions),
@@ -235,7 +237,7 @@ TABLES: Final[Mapping[str, Callable[[Result], FrameTable]]] = {
 
 
 def result_table(result: Result, name: str) -> FrameTable:
-    """The table of that name; raises `InputError` for a name that is not in `TABLES`."""
+    """Return the table with this name. Raises `InputError` if it is not in `TABLES`."""
     make = TABLES.get(name)
     if make is None:
         raise InputError("is no table of a result", value=name, hint=f"use one of {', '.join(TABLES)}")

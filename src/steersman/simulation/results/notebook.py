@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulations and results as a notebook shows them: a sentence, how full the cluster is, the first pods."""
+"""Simulations and results in notebooks: a summary, utilisation of the cluster, the first pods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _MAX_RESOURCES: Final = 8
 
 
 def result_html(result: Result) -> str:
-    """The result of a run: counts, bars per resource, pending pods with their messages, placements."""
+    """Return the result of a run as HTML: counts, bars per resource, pending pods with messages,
+    placements."""
     summary = result.summary
     parts = [heading(f"{summary.scheduled:,} of {summary.pods:,} pods scheduled on {summary.nodes:,} nodes")]
     numbers = f"{summary.pending:,} pending, {summary.preempted:,} preempted, {summary.decisions:,} attempts"
@@ -28,7 +29,7 @@ def result_html(result: Result) -> str:
 
 
 def simulation_html(result: Result) -> str:
-    """A simulation, by the result that it would give now."""
+    """Return a simulation's current result as HTML."""
     summary = result.summary
     waiting = f"{summary.scheduled:,} of {summary.pods:,} pods have a node"
     where = f"Simulation of {summary.nodes:,} nodes at {summary.seconds:g} s"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes for the reader of a result about its input: one line each, none when all is well."""
+"""Notes in a result about problems of its input, one line each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def notes(
     gates: FeatureGates = DEFAULT_GATES,
     refresh_failures: Mapping[str, str] = NO_FAILURES,
 ) -> Iterator[str]:
-    """`refresh_failures`: by plugin, why it does not know what it wanted to know from outside."""
+    """Return the notes. `refresh_failures` are the failed refreshes by plugin."""
     yield from about_workloads
     if skipped:
         yield PASSED_OVER.format(counted(skipped))
@@ -50,7 +50,7 @@ def notes(
 
 
 def extender_notes(configuration: SchedulerConfiguration, *, are_asked: bool) -> Iterator[str]:
-    """A note about extenders of the configuration that are not called, or do not bind, in a simulation."""
+    """Return a note about extenders that are not called, or do not bind, in a simulation."""
     left_out = [each for each in configuration.extenders if each.bind_verb or not are_asked]
     if left_out:
         urls = ", ".join(hide_passwords(extender.url_prefix) for extender in left_out)
@@ -60,7 +60,7 @@ def extender_notes(configuration: SchedulerConfiguration, *, are_asked: bool) ->
 
 
 def refused_objects(refusals: Sequence[str]) -> Iterator[str]:
-    """Objects that quotas or limit ranges have not let in, with the reason of the first."""
+    """Return a note about objects refused by quotas or limit ranges, with the first reason."""
     if len(refusals) == 1:
         yield f"an object was refused, and counts nowhere: {refusals[0]}"
     elif refusals:
@@ -68,14 +68,15 @@ def refused_objects(refusals: Sequence[str]) -> Iterator[str]:
 
 
 def missing_nodes(store: Store) -> Iterator[str]:
-    """A word to those who gave pods and forgot the nodes: nothing can be scheduled."""
+    """Return a note if there are pods but no nodes."""
     if store.objects(api.Pod) and not store.objects(api.Node):
         yield "there is no node to schedule on; `kubectl get nodes -o yaml > nodes.yaml` writes those of a cluster"
 
 
 def stranded_pods(store: Store, placed_here: Container[str]) -> Iterator[str]:
-    """Pods that came with a node which is not there: they are neither scheduled nor pending. `placed_here` has the uids of
-    those that the simulation has placed itself, whose placements say what became of them."""
+    """Return a note about input pods whose node does not exist: they are neither scheduled nor
+    pending. `placed_here` has the uids of pods placed by the simulation, which are in the
+    placements."""
     nodes = store.objects(api.Node)
     stranded = [
         pod

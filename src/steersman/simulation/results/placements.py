@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where each pod is, at the end of a run: bound when, or pending since when and why.
+"""Placement of each pod at the end of a run: bound when, or pending since when and why.
 
-Reads the embedded cluster, the scheduler's queue and what the writer noted. About the pods that came without a node; pods
-that were on a node from the beginning are part of the cluster. Placements are also added up by namespace: waiting times,
-slowdown, resources held, and how equal they are (Jain's index).
+Reads the embedded cluster, the scheduler's queue and the writer's records. Only pods added without
+a node have placements; pods that had a node from the start are part of the cluster. Placements are
+also added up by namespace: waiting times, slowdown, resources held, and how equal they are (Jain's
+index).
 """
 
 from __future__ import annotations
@@ -73,23 +74,24 @@ BINDING: Final = "its node is chosen, but binding has not ended"
 
 
 class Placement(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The fate of one pod. Times are seconds since the start of the simulation."""
+    """Outcome of one pod. Times are seconds since the start of the simulation."""
 
     pod: str
-    #: The node that the pod is bound to, or that it waits to be bound to; "" while it has none.
+    #: The node of the pod, bound or in its binding cycle; "" without one.
     node: str = ""
     attempts: int = 0
-    #: When the pod was bound; None: it is pending.
+    #: When the pod was bound; None if it is pending.
     at: float | None = None
-    #: When the first attempt at a pending pod failed, or it was created without attempts, or bound to a node that is gone.
+    #: When a pending pod first failed to schedule, was created without an attempt, or lost its
+    #: node.
     since: float | None = None
-    #: Of a pending pod: Unschedulable, SchedulerError, SchedulingGated, WaitingOnPermit, Binding, Terminating,
-    #: NoProfile, NotTried, NodeNotFound.
+    #: Reason of a pending pod: Unschedulable, SchedulerError, SchedulingGated, WaitingOnPermit,
+    #: Binding, Terminating, NoProfile, NotTried, NodeNotFound.
     reason: str = ""
     message: str = ""
     #: When the pod was created; 0 for a pod that existed at the start.
     created: float = msgspec.field(default_factory=float)  # a factory, so that 0 is not left out of JSON
-    #: When the pod succeeded or failed; None: it has not finished.
+    #: When the pod succeeded or failed; None if it has not finished.
     finished: float | None = None
     priority: int = 0
     #: Requested amounts by resource: cpu in millicores, everything else in its base unit.
@@ -101,7 +103,7 @@ class Placement(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
     @property
     def is_error(self) -> bool:
-        """Something is broken, as opposed to: no node fits."""
+        """Whether the cause is an error, in contrast to an unschedulable pod."""
         return self.reason == REASON_ERROR
 
 
@@ -115,7 +117,7 @@ class PlacementReport:
         self._nodes = nodes
 
     def placement(self, pod: api.Pod) -> Placement | None:
-        """None for a pod that the scheduler was never asked to place, or that is finished without it."""
+        """Return the placement; None for a pod that was never pending."""
         uid = pod.metadata.uid
         failures = self._writer.failures.get(uid)
         attempts = 0 if failures is None else failures.count
@@ -160,7 +162,7 @@ class PlacementReport:
         )
 
     def _why_pending(self, pod: api.Pod) -> tuple[str, str, str]:
-        """The node it waits for, if any, the reason in one word, and the message."""
+        """Return the node it is assumed on, if any, the reason and the message."""
         name = pod.scheduler_name
         if name not in self._scheduler.profiles:
             return "", REASON_NO_PROFILE, f'no profile for scheduler name "{name}"'
@@ -181,7 +183,8 @@ class PlacementReport:
         return "", failures.reason, failures.message
 
     def _gated(self, pod: api.Pod, profile: str, plugin: str) -> tuple[str, str]:
-        """The queue only knows which plugin holds the pod back, so the plugin is asked again why."""
+        """Return the message of the gating plugin, which is called again because the queue stores
+        only its name."""
         call = next(call for call in self._scheduler.profiles[profile].pre_enqueue if call.name == plugin)
         status = call.run(self._scheduler.cache.shapes.info(pod))
         if status is not None and status.code is Code.ERROR:
@@ -197,7 +200,8 @@ __all__ = ["REASON_ERROR", "REASON_UNSCHEDULABLE", "Placement", "PlacementReport
 
 
 class NamespaceSummary(msgspec.Struct, frozen=True, rename="camel"):
-    """The pods of one namespace in numbers. A pod that is pending has waited until the end of the run."""
+    """Numbers about the pods of one namespace. Pending pods count as waiting until the end of the
+    run."""
 
     namespace: str
     pods: int

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of a run: placements, pending pods, utilisation, events, and explanations on request.
 
-Made by `Simulation.run`; a picture of that moment, which later runs do not change. A result can be pickled: explanations that
-were recorded travel with it, the simulation that others would be made with stays behind.
+Made by `Simulation.run`; a snapshot that later runs do not change. A result can be pickled with its
+recorded explanations, but without the simulation that makes others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEFT_BEHIND: Final = "cannot be explained by a result that was pickled; name the
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """The run in numbers."""
+    """Numbers about the run."""
 
     nodes: int
     #: Pods that came without a node and still exist.
@@ -37,14 +37,14 @@ class Summary(msgspec.Struct, frozen=True):
     scheduled: int
     pending: int
     preempted: int
-    #: Attempts to place a pod.
+    #: Number of scheduling attempts.
     decisions: int
     #: Virtual time since the start.
     seconds: float
 
 
 class Result:
-    """The outcome of a simulation up to now. Pods are named `namespace/name`; the order is that of the input."""
+    """Outcome of a simulation so far. Pods are named `namespace/name`, in input order."""
 
     def __init__(
         self,
@@ -60,33 +60,34 @@ class Result:
         stopped: str = "",
         series: Series = NO_SERIES,
     ) -> None:
-        #: Every pod that came without a node: where it went, or why it is pending.
+        #: Placement of every pod added without a node, or why it is pending.
         self.placements = placements
         self.utilisation = utilisation
-        #: Pods that had to make room for others.
+        #: Preempted pods.
         self.preempted = preempted
-        #: What the scheduler would have written about pods.
+        #: Events of the scheduler about pods.
         self.events = events
-        #: What the reader should know about the input: one line each.
+        #: Notes about the input, one line each.
         self.notes = notes
         self._decisions = decisions
         self._seconds = seconds
-        #: Why the run was stopped before it came to rest; "" if it came to rest, or to its deadline.
+        #: Why the run was stopped early; "" if nothing was left to do or the deadline was reached.
         self.stopped = stopped
         #: Utilisation, pending pods, waiting times and more over time.
         self.series = series
         self._explain = explain
-        #: Those that were recorded during the run, by pod.
+        #: Recorded explanations by pod.
         self._explanations = explanations
 
     @cached_property
     def pending(self) -> Mapping[str, Placement]:
-        """The placements without a node, or whose binding has not happened."""
+        """Return the placements of pods that are not bound."""
         return {key: placement for key, placement in self.placements.items() if placement.is_pending}
 
     @cached_property
     def failed(self) -> Mapping[str, Placement]:
-        """The pending pods for which something is broken: a plugin raised, or answered nonsense."""
+        """Return the pending pods whose attempt failed with an error, such as an exception of a
+        plugin."""
         return {key: placement for key, placement in self.pending.items() if placement.is_error}
 
     @cached_property
@@ -103,12 +104,13 @@ class Result:
 
     @cached_property
     def by_namespace(self) -> Mapping[str, NamespaceSummary]:
-        """Waiting times, slowdown and resources of the pods in `placements`, by namespace."""
+        """Return waiting times, slowdown and resources of the pods in `placements`, by namespace."""
         return summaries(self.placements.values(), self._seconds)
 
     @property
     def makespan(self) -> float:
-        """Seconds from the creation of the first pod in `placements` to the end of the last one that finished."""
+        """Return the seconds from the creation of the first pod in `placements` to the end of the
+        last finished one."""
         ends = [each.finished for each in self.placements.values() if each.finished is not None]
         return round(max(ends) - min(each.created for each in self.placements.values()), 6) if ends else 0.0
 
@@ -121,10 +123,11 @@ class Result:
         return jain_index([value for value in values if value is not None])
 
     def explain(self, pod: str) -> Explanation:
-        """Every node × plugin for one pod: of the cycle that placed it, or, if it is pending, of the end of the run.
+        """Return the verdict of every plugin on every node for one pod: in the cycle that placed
+        it, or, if it is pending, at the end of the run.
 
-        For a placed pod that was not named in `run(explain=…)` the simulation is run again, which gives the same result.
-        Raises `InputError` for a pod that is not among the placements.
+        For a placed pod that was not named in `run(explain=…)` the simulation is repeated with the
+        same result. Raises `InputError` for a pod that is not among the placements.
         """
         if self._explain is not None:
             return self._explain(pod)
@@ -136,7 +139,7 @@ class Result:
         raise SimulationError(f"pod {key} {LEFT_BEHIND}")
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs: plain lists, dicts and values."""
+        """Return the result as plain lists, dicts and values."""
         document: dict[str, Any] = msgspec.to_builtins(
             {
                 "summary": self.summary,
@@ -151,19 +154,22 @@ class Result:
         return document
 
     def to_frame(self, table: str = "placements", library: str | None = None) -> Any:
-        """A data frame of one of `placements`, `namespaces`, `utilisation` (a row per node and resource), `events`,
-        `preempted` and `series` (a row per moment and value).
+        """Return a data frame of one of `placements`, `namespaces`, `utilisation` (a row per node
+        and resource), `events`, `preempted` and `series` (a row per moment and value).
 
-        Of pandas or polars, whichever is installed; `library` chooses one, or `pyarrow`. Raises `SteersmanError` without.
+        Uses pandas or polars, whichever is installed; `library` chooses one, or `pyarrow`. Raises
+        `SteersmanError` if none is installed.
         """
         return result_table(self, table).to_frame(library)
 
     def to_csv(self, path: str | PathLike[str] | None = None, table: str = "placements") -> str:
-        """A table of `to_frame` as CSV: the text, which is also written to the path if there is one. Raises `InputError`."""
+        """Return a table of `to_frame` as CSV text; also write it to the path, if given. Raises
+        `InputError`."""
         return result_table(self, table).to_csv(path)
 
     def to_parquet(self, path: str | PathLike[str], table: str = "placements") -> None:
-        """Writes one of the same tables as a Parquet file; needs `steersman[frames]`. Raises `InputError`."""
+        """Write one of these tables as a Parquet file; needs `steersman[frames]`. Raises
+        `InputError`."""
         result_table(self, table).to_parquet(path)
 
     def _repr_html_(self) -> str:
@@ -178,7 +184,7 @@ class Result:
         return self
 
     def __deepcopy__(self, _: dict[int, Any]) -> Result:
-        """Nothing of a result changes: it is its own copy."""
+        """Return the result itself, which never changes."""
         return self
 
     def __repr__(self) -> str:

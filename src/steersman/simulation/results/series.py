@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time series of a run: utilisation, pending pods, waiting times, fragmentation and cost, moment by moment.
+"""Time series of a run: utilisation, pending pods, waiting times, fragmentation and cost.
 
 `SeriesSampler` looks at the scheduler's columns whenever virtual time is about to pass, and once more for a result. There are
 `MAX_SAMPLES` at most: when they are there, every other one goes, and from then on half as many are taken. A value holds from
@@ -24,21 +24,21 @@ from steersman.simulation.results.utilisation import PODS, resource_columns
 from steersman.simulation.virtual_time.writer import EmbeddedWriter
 
 Amounts: TypeAlias = Mapping[str, tuple[IntColumn, IntColumn]]
-"""By resource: what is requested and what is offered, row by row."""
+"""Requested and allocatable amounts per row, by resource."""
 
 MAX_SAMPLES: Final = 512
 NOT_TRIED: Final = "NotTried"
 BACKOFF: Final = "Backoff"
 BINDING: Final = "Binding"
 _MAX_RESOURCES: Final = 12
-"""Any user can invent a resource; of so many there are series."""
+"""Maximum number of resources with series; users can define any number."""
 _MAX_SHAPES: Final = 64
-"""So many kinds of waiting pods are asked where they would fit."""
+"""Maximum number of distinct requests of pending pods for which fragmentation is computed."""
 _SECONDS_PER_HOUR: Final = 3600.0
 
 
 class Percentiles(NamedTuple):
-    """Two percentiles, each by moment."""
+    """Two percentiles over time."""
 
     p50: Sequence[float]
     p99: Sequence[float]
@@ -46,27 +46,28 @@ class Percentiles(NamedTuple):
 
 @shared_by_copies
 class Sample(NamedTuple):
-    """All that is measured at one moment. Amounts are pairs: requested, allocatable."""
+    """Measured values at one time. Amounts are pairs: requested, allocatable."""
 
     time: float
     cluster: Mapping[str, tuple[int, int]]
     pools: Mapping[str, Mapping[str, tuple[int, int]]]
     pending: Mapping[str, int]
     lanes: Mapping[str, int]
-    #: How many pods have got a node so far.
+    #: Number of pods bound so far.
     placed: int
     preemptions: int
-    #: What is free on nodes where none of the waiting pods fits.
+    #: Free amounts on nodes where no pending pod fits.
     unusable: Mapping[str, int]
-    #: Of all nodes, per hour.
+    #: Price of all nodes per hour.
     price: float
 
 
 class Series:
-    """The time series of a run. All sequences have one value for each of `times`; fractions are between 0 and 1."""
+    """Time series of a run. All sequences have one value for each of `times`; fractions are between
+    0 and 1."""
 
     def __init__(self, samples: Sequence[Sample], waits: Sequence[float]) -> None:
-        """`waits` are the waiting times of the pods that got a node, in the order in which they did."""
+        """`waits` are the waiting times of bound pods, in binding order."""
         self._samples = samples
         self._waits = waits
 
@@ -77,19 +78,20 @@ class Series:
 
     @cached_property
     def utilisation(self) -> dict[str, list[float]]:
-        """By resource: the requested part of what all nodes offer."""
+        """Requested fraction of the allocatable amounts of all nodes, by resource."""
         return _fractions([sample.cluster for sample in self._samples])
 
     @cached_property
     def by_pool(self) -> dict[str, dict[str, list[float]]]:
-        """By pool and resource: the requested part of what the pool's nodes offer."""
+        """Requested fraction of the allocatable amounts of a pool's nodes, by pool and resource."""
         names = sorted({pool for sample in self._samples for pool in sample.pools})
         return {name: _fractions([sample.pools.get(name, {}) for sample in self._samples]) for name in names}
 
     @cached_property
     def pending(self) -> dict[str, list[int]]:
-        """Pods without a node, by reason: the plugins that rejected or gate them (a pod may count for several), `Backoff`,
-        `NotTried`, or `Binding` for a pod that waits for its permission or for PreBind."""
+        """Pods without a node, by reason: the plugins that rejected or gate them (a pod may count
+        for several), `Backoff`, `NotTried`, or `Binding` for a pod that waits for Permit or PreBind
+        plugins."""
         return _counts([sample.pending for sample in self._samples])
 
     @cached_property
@@ -99,7 +101,7 @@ class Series:
 
     @cached_property
     def waiting(self) -> Percentiles:
-        """How long pods waited for their node, in seconds: of all that have got one so far; 0 while there are none."""
+        """Waiting times of the pods bound so far, in seconds; 0 without any."""
         waits = np.asarray(self._waits, np.float64)
         known: dict[int, tuple[float, float]] = {0: (0.0, 0.0)}
         for sample in self._samples:
@@ -115,7 +117,8 @@ class Series:
 
     @cached_property
     def fragmentation(self) -> dict[str, list[float]]:
-        """By resource: the part of what all nodes offer that is free, but on nodes where none of the waiting pods fits."""
+        """Fraction of the allocatable amounts that is free on nodes where no pending pod fits, by
+        resource."""
         names = sorted({name for sample in self._samples for name in sample.unusable})
         return {
             name: [
@@ -126,17 +129,17 @@ class Series:
 
     @cached_property
     def cost(self) -> list[float]:
-        """The price of all nodes together, per hour."""
+        """Total price of all nodes per hour."""
         return [sample.price for sample in self._samples]
 
     @property
     def total_cost(self) -> float:
-        """The cost of the nodes from the first moment to the last."""
+        """Total cost of the nodes from the first to the last sample."""
         spans = zip(self._samples, self._samples[1:], strict=False)
         return sum(before.price * (after.time - before.time) for before, after in spans) / _SECONDS_PER_HOUR
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs: plain lists and values."""
+        """Return the series as plain lists and values."""
         return {
             "times": self.times,
             "utilisation": self.utilisation,
@@ -161,7 +164,7 @@ class Series:
 
 
 def _percentiles(waits: NDArray[np.float64]) -> tuple[float, float]:
-    """The shortest waits that half of all, and 99 of 100, do not exceed: each is the wait of some pod."""
+    """Return the 50th and 99th percentiles of the waits; each is the wait of some pod."""
     half, most = np.percentile(waits, (50, 99), method="inverted_cdf").tolist()
     return half, most
 
@@ -181,19 +184,19 @@ def _counts(samples: Sequence[Mapping[str, int]]) -> dict[str, list[int]]:
 
 
 class SeriesSampler:
-    """Takes the samples of one simulation."""
+    """Sampler of one simulation."""
 
     def __init__(self, scheduler: Scheduler, writer: EmbeddedWriter) -> None:
         self._scheduler = scheduler
         self._writer = writer
         self._samples: list[Sample] = []
-        #: Of so many moments, one is looked at.
+        #: One of this number of times is sampled.
         self._every = 1
         self._moments = 0
         self._nodes = _NodePools()
 
     def tick(self) -> None:
-        """Time is about to pass."""
+        """Take a sample if one is due. Called before time advances."""
         self._moments += 1
         if self._moments % self._every:
             return
@@ -205,7 +208,7 @@ class SeriesSampler:
             self._every *= 2
 
     def series(self) -> Series:
-        """The series up to now."""
+        """Return the series so far."""
         samples = [sample for sample in self._samples if sample.time < self._writer.now()]
         return Series((*samples, self._sample()), tuple(self._writer.waits))
 
@@ -245,7 +248,7 @@ class SeriesSampler:
         return {**queue.rejections(), **{reason: count for reason, count in others.items() if count}}
 
     def _unusable(self, amounts: Amounts) -> dict[str, int]:
-        """Free amounts on nodes that none of the waiting pods fits on, by what they request."""
+        """Return the free amounts on nodes where no pending pod fits, by resource."""
         shapes = self._waiting_requests()
         if not shapes:
             return {}
@@ -261,7 +264,7 @@ class SeriesSampler:
         return {name: int(np.maximum(left, 0)[~fits_a_shape].sum()) for name, left in free.items()}
 
     def _waiting_requests(self) -> list[Mapping[str, int]]:
-        """The requests of waiting pods, each combination once."""
+        """Return the distinct requests of pending pods."""
         shapes = self._scheduler.cache.shapes
         seen: set[int] = set()
         found: dict[int, Mapping[str, int]] = {}
@@ -278,7 +281,7 @@ class SeriesSampler:
 
 
 class _NodePools:
-    """Pool and price of every row; follows the log of changed nodes."""
+    """Pool and price of every row, updated from the log of changed nodes."""
 
     def __init__(self) -> None:
         self.names: dict[str, int] = {}
@@ -305,7 +308,7 @@ class _NodePools:
         self._position = log.end
 
     def sums(self, alive: BoolColumn, amounts: Amounts) -> dict[str, dict[str, tuple[int, int]]]:
-        """The amounts, which are of the rows that are `alive`, added up by pool."""
+        """Return the sums by pool of the amounts, which belong to the rows `alive`."""
         pools = self._pools[alive]
         count = len(self.names)
         found: dict[str, dict[str, tuple[int, int]]] = {name: {} for name in self.names}
@@ -318,7 +321,8 @@ class _NodePools:
 
 
 def _known_price(node: Any) -> float:
-    """A price that cannot be read was refused when the node was added; one that was written into the store directly is 0."""
+    """Return the node's price; an invalid price, which only direct writes to the store can cause,
+    is 0."""
     try:
         return price_of(node)
     except InputError:

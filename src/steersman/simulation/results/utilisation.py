@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How full the nodes are: what pods request of what nodes offer. Read from the scheduler's own sums."""
+"""Utilisation of nodes: requested and allocatable amounts, from the scheduler's columns."""
 
 from __future__ import annotations
 
@@ -13,39 +13,40 @@ from steersman.scheduler.state import NodeTable
 
 PODS: Final = "pods"
 MAX_EXTENDED: Final = 1000
-"""Extended resources in arrays, at most."""
+"""Maximum number of extended resources in arrays."""
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """One resource: cpu in millicores, everything else in its base unit."""
+    """Usage of one resource: cpu in millicores, everything else in its base unit."""
 
     allocatable: int
     requested: int
 
     @property
     def fraction(self) -> float:
-        """0..1; 0 of a resource that there is none of."""
+        """Requested fraction, 0 to 1; 0 if nothing is allocatable."""
         return self.requested / self.allocatable if self.allocatable else 0.0
 
 
 class Utilisation(msgspec.Struct, frozen=True):
-    """The utilisation of every node, by name, and of all nodes together; each by resource."""
+    """Utilisation of every node, by name, and of all nodes together, by resource."""
 
     cluster: Mapping[str, Usage]
     nodes: Mapping[str, Mapping[str, Usage]]
 
 
 class NodeArrays(msgspec.Struct, frozen=True, eq=False):
-    """Copies of the scheduler's columns: row i of each array is the node `names[i]`; cpu is in millicores."""
+    """Copies of the scheduler's columns: row i of each array belongs to the node `names[i]`; cpu is
+    in millicores."""
 
     names: tuple[str, ...]
-    #: By resource, `pods` included.
+    #: Amounts by resource, including `pods`.
     allocatable: Mapping[str, IntColumn]
     requested: Mapping[str, IntColumn]
 
 
 def node_arrays(table: NodeTable) -> NodeArrays:
-    """Return what all nodes offer and what pods request of it."""
+    """Return the allocatable and requested amounts of all nodes."""
     names = tuple(table.names[row] for row in table.alive.nonzero()[0].tolist())
     columns = dict(resource_columns(table))
     offered = {name: column for name, (_, column) in columns.items()}
@@ -69,7 +70,7 @@ def utilisation(table: NodeTable) -> Utilisation:
 
 
 def _of_row(table: NodeTable, row: int) -> dict[str, Usage]:
-    """The amounts offered and requested on a row, pods last; read from the columns, since there may be thousands of nodes."""
+    """Return allocatable and requested amounts of a row, pods last."""
     requested = table.amounts_requested.amount
     usages = {
         name: Usage(amount, requested(name, row)) for name, amount in table.offered.by_row[row].items() if name != PODS

@@ -300,7 +300,7 @@ class Driver:
         return not self._tasks and not self._timers and not self._has_retries()
 
     def _next_moment(self, deadline: float | None) -> float | None:
-        """Return when something will happen; None if only a task knows."""
+        """Return the time of the next timer or flush; None if only tasks wait."""
         moments = (self._timers.next_time(), self._next_flush(), deadline)
         return min((moment for moment in moments if moment is not None), default=None)
 

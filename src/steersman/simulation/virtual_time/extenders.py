@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extenders in simulations: asked over HTTP, in real time, while virtual time stands still.
+"""Extenders in simulations: called over HTTP in real time, while virtual time is stopped.
 
-`Simulation.load(extenders=True)` gives the scheduler `RealTimeExtender`s. Each waits for its answer in place, so that the cycle
-that asks never lets virtual time pass. Requests run on an event loop of their own, in a thread that all simulations of the
-process share; the configured timeouts hold there.
+`Simulation.load(extenders=True)` gives the scheduler `RealTimeExtender`s. Each call blocks, so no
+virtual time passes in a cycle. Requests run in an event loop in a thread that all simulations of
+the process share; the configured timeouts apply.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ CLOSE_SECONDS: Final = 5.0
 
 @shared_by_copies
 class RealTimeExtender:
-    """Implements `framework.extender.Extender`: an extender over HTTP that is waited for in place.
+    """Implements `framework.extender.Extender`: an HTTP extender with blocking calls.
 
-    It never binds: an extender that binds would do so in a real cluster, and the simulation has its own.
+    It never binds, because it would bind in a real cluster instead of the simulated one.
     """
 
     is_binder = False
@@ -48,7 +48,7 @@ class RealTimeExtender:
         finalize(self, _close, self._http)
 
     def __reduce__(self) -> tuple[type[RealTimeExtender], tuple[config.Extender]]:
-        """Copies, and those in other processes, have connections of their own."""
+        """Copies, also in other processes, open their own connections."""
         return RealTimeExtender, (self._settings,)
 
     def is_interested(self, pod: PodInfo) -> bool:
@@ -70,7 +70,8 @@ class RealTimeExtender:
 
 
 def real_time_extenders(configuration: config.SchedulerConfiguration) -> tuple[RealTimeExtender, ...]:
-    """The extenders of a configuration, in the order in which they are asked. Raises `InputError` for unusable certificates."""
+    """Return the extenders of a configuration in calling order. Raises `InputError` for unusable
+    certificates."""
     try:
         return tuple(RealTimeExtender(settings) for settings in in_call_order(configuration.extenders))
     except ExtenderError as error:
@@ -79,7 +80,7 @@ def real_time_extenders(configuration: config.SchedulerConfiguration) -> tuple[R
 
 @cache
 def _real_time_loop() -> asyncio.AbstractEventLoop:
-    """The loop that requests run on, started with the first one."""
+    """Return the event loop for requests, started on first use."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="extenders of simulations", daemon=True).start()
     return loop
@@ -90,6 +91,6 @@ def _wait_for(request: Coroutine[Any, Any, T]) -> T:
 
 
 def _close(extender: HttpExtender) -> None:
-    """Ends connections that were made; an extender that was never asked has none."""
+    """Close open connections, if any."""
     if _real_time_loop.cache_info().currsize:
         asyncio.run_coroutine_threadsafe(extender.close(), _real_time_loop()).result(CLOSE_SECONDS)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tasks of a simulation: binding cycles that have to wait for a permission or for a plugin's own work.
+"""The tasks of a simulation: binding cycles that wait for Permit plugins or for work of plugins.
 
-The scheduler hands its coroutines to `spawn`; the driver lets them run between decisions and while time passes. Most
-simulations have none, and then there is no event loop either: it lives only as long as a task does. Its time is that of a
-`ManualClock`: nothing sleeps, and only the owner of the loop moves the clock.
+The scheduler passes its coroutines to `spawn`; the driver runs them between decisions and when time
+advances. The event loop exists only while there is a task; most simulations have none. Its time is
+that of a `ManualClock`: nothing sleeps, and only the owner of the loop moves the clock.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _RESOLUTION: Final = 1e-6
 
 
 class _IdleSelector(selectors.DefaultSelector):
-    """Tells that the loop would have to wait, instead of waiting."""
+    """Selector that raises instead of waiting."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class _IdleSelector(selectors.DefaultSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Coroutines, timeouts and `call_at` as in any event loop; `time()` is the clock's."""
+    """Event loop whose `time()` is the time of the clock."""
 
     def __init__(self, clock: ManualClock) -> None:
         self._clock = clock
@@ -42,16 +42,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         super().__init__(selector)
         selector.on_idle = self._note_idle
         self._idle_seconds: float | None = None
-        # What lies within it is due: floats of today's Unix time are a quarter of a microsecond apart.
+        # Timers within this resolution are due: floats of today's Unix time are a quarter of a
+        # microsecond apart.
         self._clock_resolution = _RESOLUTION
 
     def time(self) -> float:
         return self._clock.monotonic()
 
     def run_ready(self) -> float | None:
-        """Runs all that can run without waiting; the time at which the next timer is due, None without one.
+        """Run everything that can run without waiting; return when the next timer is due, or None.
 
-        Works inside of another running loop as well, which a notebook has.
+        Also works inside another running loop, as in a notebook.
         """
         outer = asyncio._get_running_loop()
         asyncio._set_running_loop(None)
@@ -78,11 +79,11 @@ ENDLESS_WAIT: Final = (
 
 
 class SimulationError(SteersmanError):
-    """A simulation cannot go on."""
+    """A simulation cannot continue."""
 
 
 class Tasks:
-    """All tasks of one simulation. They run only when told to."""
+    """All tasks of one simulation. They run only in `run_ready` and `advance`."""
 
     def __init__(self, clock: ManualClock) -> None:
         self._clock = clock
@@ -91,7 +92,7 @@ class Tasks:
         self._failures: list[BaseException] = []
 
     def __len__(self) -> int:
-        """How many have not ended."""
+        """Number of unfinished tasks."""
         return len(self._pending)
 
     def spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
@@ -102,7 +103,8 @@ class Tasks:
         task.add_done_callback(self._ended)
 
     def finish(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine that needs no time, and gives what it returns. Raises `SimulationError` for one that would wait."""
+        """Run a coroutine that needs no time; return its result. Raises `SimulationError` if it
+        would wait."""
         if self._loop is None:
             self._loop = VirtualLoop(self._clock)
         task = self._loop.create_task(coroutine)
@@ -115,7 +117,8 @@ class Tasks:
         return task.result()
 
     def run_ready(self) -> float | None:
-        """Lets tasks go as far as they can at this moment; when one of them wants to go on, None if none says so."""
+        """Run the tasks as far as possible without time passing; return when the next timer is due,
+        or None."""
         if self._loop is None:
             return None
         due = self._loop.run_ready()
@@ -126,7 +129,7 @@ class Tasks:
         return due
 
     def advance(self, limit: float | None) -> None:
-        """Moves the clock to the moment at which a task wants to go on, but not beyond `limit`, and lets it."""
+        """Advance the clock to the next timer of a task, at most to `limit`, and run the tasks."""
         due = self.run_ready()
         moments = [moment for moment in (due, limit) if moment is not None]
         if not moments:
@@ -137,7 +140,7 @@ class Tasks:
         self.run_ready()
 
     def close(self) -> None:
-        """Ends the tasks that are left."""
+        """Cancel the remaining tasks."""
         loop, self._loop = self._loop, None
         if loop is None:
             return

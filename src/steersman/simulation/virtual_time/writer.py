@@ -23,7 +23,8 @@ from steersman.scheduler.host import FAILED_SCHEDULING, SCHEDULED, EventReports,
 
 @shared_by_copies
 class Event(msgspec.Struct, frozen=True):
-    """Something that happened to a pod, `count` times between `first` and `last` (seconds since the start)."""
+    """An event of a pod that occurred `count` times between `first` and `last` (seconds since the
+    start)."""
 
     pod: str
     type: str
@@ -101,7 +102,8 @@ class Preemption(msgspec.Struct, frozen=True):
 
 
 class StoreWriter(EventReports):
-    """Writes to a store at once, so that the effects of a decision are visible to the next one."""
+    """Writes to a store synchronously, so that the effects of a decision are visible to the next
+    one."""
 
     binds_at_once = True
 
