@@ -101,6 +101,20 @@ def test_a_folder_that_has_to_be_rendered_is_refused_with_the_command(tmp_path: 
         InputError, match=f"which has to be rendered; pipe `{command} .*/web` to `-f -`, or add --render"
     ):
         manifests.load([str(tmp_path / "web")])
+    with pytest.raises(InputError, match=f"pipe `{command} .*/web` to `-f -`"):
+        manifests.load([str(tmp_path / "web" / file)])
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("", "a path is empty; name a file or a folder, or - for the standard input"),
+        ("https://example.com/a.yaml?b=1&c=2", r"is a URL; pipe `curl -fL 'https://.*&c=2'` to `-f -`"),
+    ],
+)
+def test_a_path_that_names_no_file_is_refused_with_what_to_do(path: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        manifests.load([path])
 
 
 def test_charts_below_a_folder_are_passed_over_with_one_note_each(tmp_path: Path) -> None:

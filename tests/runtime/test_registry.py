@@ -97,12 +97,19 @@ class TestFiles:
             default_registry().add_file(file(tmp_path, "from steersman.framework.plugin import ScorePlugin"))
 
     def test_a_file_that_does_not_exist(self, tmp_path: Path) -> None:
-        with pytest.raises(PluginError, match=r"missing\.py: not a Python file that can be read"):
+        with pytest.raises(PluginError, match=r"missing\.py: does not exist"):
             default_registry().add_file(tmp_path / "missing.py")
 
     def test_a_file_that_is_not_python(self, tmp_path: Path) -> None:
-        with pytest.raises(PluginError, match="not a Python file"):
+        with pytest.raises(PluginError, match=r"is not a Python file, whose name ends in \.py"):
             default_registry().add_file(file(tmp_path, CHEAP, "plugins.txt"))
+
+    def test_a_module_that_is_missing_is_named_with_what_to_do(self, tmp_path: Path) -> None:
+        with pytest.raises(PluginError, match="install the package of no_such_package in the environment of Steersman"):
+            default_registry().add_file(file(tmp_path, "import no_such_package.parts"))
+        file(tmp_path, "", "rates.py")
+        with pytest.raises(PluginError, match=f"set PYTHONPATH={tmp_path}$"):
+            default_registry().add_file(file(tmp_path, "import rates"))
 
     def test_a_file_with_a_syntax_error(self, tmp_path: Path) -> None:
         with pytest.raises(PluginError, match=r"plugins\.py: SyntaxError: "):

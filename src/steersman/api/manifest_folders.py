@@ -24,7 +24,9 @@ class Renderer(NamedTuple):
 
 
 def renderer_of(path: Path) -> Renderer | None:
-    """Return the renderer of a folder; None for a folder of manifests or a file."""
+    """Return the renderer of a folder, or of the file that makes it a chart or kustomization; None for manifests."""
+    if path.name in (CHART, *_KUSTOMIZATIONS) and path.is_file():
+        path = path.parent
     if (path / CHART).is_file():
         return Renderer("a Helm chart", ("helm", "template", path.resolve().name.lower(), str(path)))
     if any((path / name).is_file() for name in _KUSTOMIZATIONS):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import re
+import shlex
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -244,6 +245,7 @@ def _contents(paths: Iterable[str], passed_over: list[str], stdin: BinaryIO | No
     """Yield the name and bytes of every file."""
     for path in paths:
         if path != STDIN:
+            _check_path(path)
             renderer = renderer_of(Path(path))
             if renderer is not None:
                 raise InputError(f"is {renderer.folder}, which has to be rendered", file=path, hint=renderer.hint)
@@ -259,6 +261,14 @@ def _contents(paths: Iterable[str], passed_over: list[str], stdin: BinaryIO | No
             raise InputError("there is no standard input to read", file=STDIN)
         else:
             yield _File(STDIN, decompressed(stdin.read(), STDIN), True)
+
+
+def _check_path(path: str) -> None:
+    """Raise `InputError` for a URL, and for an empty path, which would mean the current folder."""
+    if not path:
+        raise InputError("a path is empty; name a file or a folder, or - for the standard input")
+    if "://" in path:
+        raise InputError("is a URL", file=path, hint=f"pipe `curl -fL {shlex.quote(path)}` to `-f -`")
 
 
 def files_at(path: Path) -> list[Path]:

@@ -167,7 +167,7 @@ class PlanCapacity(ToolArguments):
 
 
 class PlanDrain(ToolArguments):
-    """Where pods go if nodes are drained, and what stands in the way: budgets, pods that nobody recreates, room."""
+    """Where pods go if nodes are drained, and what stands in the way: budgets, pods that no controller recreates, room."""
 
     COMMAND = ("plan", "drain")
     TITLE = "Plan: drain"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import logging
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.machinery import SourceFileLoader
@@ -158,7 +159,8 @@ def load_module(path: Path) -> ModuleType:
     name = f"steersman_plugin_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise PluginError(f"{path}: not a Python file that can be read")
+        reason = "does not exist" if not path.exists() else "is not a Python file, whose name ends in .py"
+        raise PluginError(f"{path}: {reason}")
     if isinstance(spec.loader, SourceFileLoader):
         spec.loader = _FreshSource(name, str(path))
     module = importlib.util.module_from_spec(spec)
@@ -166,8 +168,18 @@ def load_module(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except PLUGIN_FAULTS as cause:
-        raise PluginError(f"{path}: {describe_fault(cause)}") from cause
+        raise PluginError(f"{path}: {describe_fault(cause)}{_import_hint(path, cause)}") from cause
     return module
+
+
+def _import_hint(path: Path, cause: BaseException) -> str:
+    """Return how to make a module importable that a plugin file imports; "" for other faults."""
+    if not isinstance(cause, ModuleNotFoundError) or not cause.name:
+        return ""
+    name = cause.name.partition(".")[0]
+    if any((path.parent / beside).exists() for beside in (name, f"{name}.py")):
+        return f"; set PYTHONPATH={shlex.quote(str(path.parent))}"
+    return f"; install the package of {name} in the environment of Steersman"
 
 
 def load_module_once(path: Path) -> None:
