@@ -253,6 +253,14 @@ def test_a_sandbox_does_not_scale_pods_that_have_no_load() -> None:
     world.run(60)
     assert world.replicas == 2
     assert world.condition("ScalingActive") == ("False", "FailedGetResourceMetric")
+    assert "its simulated pods have no load" in world.events[0].message
+    assert "annotate them with steersman.dev/load-cpu" in world.events[0].message
+
+
+def test_a_sandbox_names_the_container_without_a_request() -> None:
+    world = ScaledWorld(keeps_documents=True, request=None)
+    world.run(60)
+    assert "failed to get cpu utilization: missing request for cpu in container" in world.events[0].message
 
 
 def test_a_usage_that_is_no_load_curve_is_reported() -> None:

@@ -232,7 +232,8 @@ class _AutoscalerSync:
         statuses, failures = list[MetricStatus](), list[tuple[str, str]]()
         for metric in spec.metrics:
             try:
-                proposal = propose(metric, self._load(metric, target, scaled.pods), scaled, self._tolerances())
+                load, served = self._load(metric, target, scaled.pods), self._store.keeps_documents
+                proposal = propose(metric, load, scaled, self._tolerances(), has_metrics_api=served)
             except InputError as error:
                 reason = _FAILURES.get(metric.type, "InvalidMetricSourceType")
                 self._warn(reason, str(error))

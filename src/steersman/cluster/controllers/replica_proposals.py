@@ -38,6 +38,10 @@ NO_RESOURCE_METRICS: Final = (
     "unable to fetch metrics from resource metrics API: the server could not find the requested resource "
     "(get pods.metrics.k8s.io)"
 )
+NO_LOAD: Final = (
+    "its simulated pods have no load: annotate them with steersman.dev/load-{0}, or their controller with "
+    "steersman.dev/load"
+)
 NO_CUSTOM_METRICS: Final = "unable to fetch metrics from custom metrics API: no custom metrics API registered"
 NO_EXTERNAL_METRICS: Final = "unable to fetch metrics from external metrics API: no external metrics API registered"
 
@@ -81,17 +85,34 @@ def metric_name(metric: MetricSpec) -> str:
     return source.name or (source.metric.name if source.metric else "")
 
 
-def propose(metric: MetricSpec, load: int | None, target: ScaledTarget, tolerances: Tolerances) -> Proposal:
+def propose(
+    metric: MetricSpec, load: int | None, target: ScaledTarget, tolerances: Tolerances, *, has_metrics_api: bool = False
+) -> Proposal:
     """Return the proposal of a metric, with `load` None if it is missing. Raises `InputError` with
     upstream's messages."""
     source = source_of(metric)
     match metric.type:
+        case "Resource" | "ContainerResource" if load is None and has_metrics_api:
+            raise InputError(_missing_load(source, target))
         case "Resource" | "ContainerResource":
             return _of_resource(metric, source, load, target, tolerances)
         case "Pods":
             return _of_pods(metric, source, load, target, tolerances)
         case _:
             return _of_other(metric, source, load, target, tolerances)
+
+
+def _missing_load(source: MetricSource, target: ScaledTarget) -> str:
+    """Return why a resource of simulated pods gives no number: requests are missing as well, or only the load is."""
+    what, why = "usage", NO_LOAD.format(source.name)
+    if source.target.average_value is None:
+        what = "utilization"
+        try:
+            for pod in target.pods:
+                _request(pod, source.name, source.container)
+        except InputError as error:
+            why = str(error)
+    return f"failed to get {source.name} {what}: {why}"
 
 
 def _of_resource(
