@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import msgspec
 import numpy as np
 import pytest
 
 from steersman import Simulation, api, plan
 from steersman.base.errors import InputError
 from steersman.plan.comparison import Variant, interval
-from steersman.plan.measures import moved_between
+from steersman.plan.measures import measure, moved_between
 from steersman.simulation.results.confidence import estimate
 from steersman.testing import make_node, make_pod
 
@@ -35,6 +37,12 @@ PACKED = {
             "plugins": {"score": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]}},
         }
     ],
+}
+
+RANDOM_STARTS = {
+    "apiVersion": "steersman.dev/v1",
+    "kind": "KubeletPolicy",
+    "pods": {"startSeconds": "uniform(1, 9)"},
 }
 
 
@@ -129,3 +137,30 @@ def test_kinds_that_plugins_declare_are_read() -> None:
     alone = Simulation.load(sources, config=str(example / "config.yaml"), plugins=[plugin]).run()
     assert answer.runs[0]["pending"] == len(alone.pending)
     assert answer.runs[0] == {**answer.runs[1], "configuration": "one"}
+
+
+@pytest.mark.parametrize("kubelets", [None, RANDOM_STARTS], ids=["forked for each seed", "loaded for each seed"])
+def test_every_run_is_that_of_a_cluster_loaded_with_its_seed(kubelets: dict[str, Any] | None) -> None:
+    objects = [*a_cluster(), make_pod("running").req(cpu="1", memory="1Gi").node("n0").obj()]
+    variants = [Variant("default"), Variant("packed", PACKED)]
+    answer = plan.compare(objects, variants, seeds=3, first_seed=5, workers=1, kubelets=kubelets)
+    alone = []
+    for variant in variants:
+        for seed in (5, 6, 7):
+            with Simulation.load(*objects, config=variant.config, seed=seed, kubelets=kubelets) as simulation:
+                measured = measure(simulation, simulation.run())
+            alone.append({"configuration": variant.name, "seed": seed, **msgspec.to_builtins(measured)})
+    assert [{name: run[name] for name in run if name != "moved"} for run in answer.runs] == alone
+
+
+def test_the_objects_are_loaded_once_for_each_configuration() -> None:
+    loads: list[int] = []
+    load = Simulation.load
+
+    def counting(*sources: Any, **options: Any) -> Simulation:
+        loads.append(len(sources[0]) if sources else 0)
+        return load(*sources, **options)
+
+    with patch.object(Simulation, "load", counting):
+        plan.compare(a_cluster(), [Variant("default"), Variant("packed", PACKED)], seeds=4, workers=1)
+    assert [count for count in loads if count] == [10, 10]

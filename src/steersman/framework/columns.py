@@ -16,9 +16,9 @@ plugin's `StatusTable` maps to statuses, so that diagnosis and explanation need 
 evaluation. The scalar methods of the plugin are the reference; property tests compare the two.
 
 Results that depend on the clock must not be cached. Only cluster kernels may read the clock: with
-`follows_terms` and `follows_state` false, and with `refusal_varies` true if the refusal depends on it. A node-local
-kernel or a promise (`depends`) must not; `epoch` does not help, because it is compared only after a
-node has changed.
+`follows_terms` and `follows_state` false, and with `refusal_varies` true if the refusal depends on
+it. A node-local kernel or a promise (`depends`) must not; `epoch` does not help, because it is
+compared only after a node has changed.
 
 `nodes_view` defines what kernels can read.
 """

@@ -24,7 +24,7 @@ from steersman.plan.answer import Part, PlanAnswer
 from steersman.plan.inputs import ReadObject, read_objects
 from steersman.plan.measures import Measures, Places, measure, moved_between, places
 from steersman.scheduler.assembly import PluginSource
-from steersman.simulation import Configuration, Simulation, Source, estimate, run_in_processes
+from steersman.simulation import Configuration, Simulation, SimulationError, Source, estimate, run_in_processes
 
 MEASURES: Final = tuple(field.encode_name for field in msgspec.structs.fields(Measures))
 MOVED: Final = "moved"
@@ -157,18 +157,43 @@ def compare(
 
 
 class _Trial:
-    """Function from a task (configuration index, seed) to the outcome of its run, for workers."""
+    """Function from a task (configuration index, seed) to the outcome of its run, for workers.
+
+    A worker loads a configuration once; each of its runs is a fork.
+    """
 
     def __init__(self, objects: Sequence[ReadObject], variants: Sequence[Variant], kubelets: PolicySource) -> None:
         self._objects = objects
         self._variants = variants
         self._kubelets = kubelets
+        #: The task for which the cluster was loaded last, and that cluster before any run.
+        self._task = (-1, 0)
+        self._origin: Simulation | None = None
 
     def __call__(self, task: tuple[int, int]) -> tuple[Measures, Places, str]:
-        number, seed = task
-        with _loaded(self._objects, self._variants[number], seed, self._kubelets) as simulation:
+        with self._simulation(*task) as simulation:
             result = simulation.run()
             return measure(simulation, result), dict(places(simulation)), result.stopped
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without the loaded cluster, which each worker loads itself."""
+        return {**self.__dict__, "_origin": None}
+
+    def _simulation(self, number: int, seed: int) -> Simulation:
+        """Return a fork of the loaded cluster with this seed, or load it if loading uses the seed."""
+        if self._origin is None or self._task[0] != number:
+            self._origin = None  # free its memory first
+            self._task, self._origin = (number, seed), self._load(number, seed)
+        fork = self._origin.fork()
+        if self._task[1] == seed:
+            return fork
+        try:
+            return fork.reseed(seed)
+        except SimulationError:
+            return self._load(number, seed)
+
+    def _load(self, number: int, seed: int) -> Simulation:
+        return _loaded(self._objects, self._variants[number], seed, self._kubelets)
 
 
 def _loaded(objects: Sequence[ReadObject], variant: Variant, seed: int, kubelets: PolicySource) -> Simulation:

@@ -17,7 +17,7 @@ import numpy as np
 
 from steersman.base import CacheSpec, Memo
 from steersman.base.graph_copy import copied_attributes, no_value
-from steersman.framework import BoolColumn, Code, IntColumn, NeedsResources, NodeInfo, PodLimits, Status
+from steersman.framework import BoolColumn, Code, IntColumn, NeedsResources, NodeInfo, PodInfo, PodLimits, Status
 from steersman.scheduler.cycle.what_if import ProfileWhatIf
 from steersman.scheduler.engine.evaluation import NodeStatuses
 from steersman.scheduler.engine.report import RowStatuses
@@ -32,7 +32,7 @@ from steersman.scheduler.state.node_table import NodeTable
 #: Low bits of a key encode how a step fails, higher bits which step.
 _WAY_BITS = 48
 
-IsProtected: TypeAlias = Callable[[int, Budgets], bool]
+ProtectedPods: TypeAlias = Callable[[int, Budgets], Sequence[PodInfo]]
 
 
 NODE_ORDER = CacheSpec(
@@ -69,7 +69,7 @@ class ColumnDryRun:
         self._has_groups = has_groups
         self._victims: VictimTable | None = None
         self._order: Memo[RowIndex] = Memo()
-        self._protected_rows: dict[int, bool] = {}
+        self._protected_pods: dict[int, Sequence[PodInfo]] = {}
         self._protectors: object = None
         self._fruitless: tuple[object, DryRuns] | None = None
 
@@ -125,7 +125,7 @@ class ColumnDryRun:
         nodes = self._in_order(table, resolvable)
         offset, enough = question.search.bounds(len(nodes))
         nodes = np.roll(nodes, -offset)
-        run = _ColumnSearch(removal, question, self._is_protected)
+        run = _ColumnSearch(removal, question, self._protected)
         rows = run.take_enough(nodes[helping[nodes]], enough)
         why_not = NodeStatuses(None, NOT_HELPFUL)
         if question.detailed or not len(rows):
@@ -142,10 +142,10 @@ class ColumnDryRun:
         self._victims.sync()
         rewritten = self._victims.rewritten
         if rewritten is None:
-            self._protected_rows.clear()
+            self._protected_pods.clear()
         else:
             for row in rewritten:
-                self._protected_rows.pop(row, None)
+                self._protected_pods.pop(row, None)
         return self._victims
 
     def _in_order(self, table: NodeTable, rows: BoolColumn) -> RowIndex:
@@ -153,27 +153,27 @@ class ColumnDryRun:
         order = self._order.get(table.node_log.end, lambda: np.fromiter(table.live_rows(), np.intp))
         return order[rows[order]]
 
-    def _is_protected(self, row: int, budgets: Budgets) -> bool:
-        """Return whether any disruption budget selects a pod of the row."""
+    def _protected(self, row: int, budgets: Budgets) -> Sequence[PodInfo]:
+        """Return the pods of the row that a disruption budget selects."""
         if self._protectors != budgets.selectors:
             self._protectors = budgets.selectors
-            self._protected_rows.clear()
-        known = self._protected_rows.get(row)
+            self._protected_pods.clear()
+        known = self._protected_pods.get(row)
         if known is None:
             assert self._victims is not None
-            known = self._protected_rows[row] = any(map(budgets.select, self._victims.pods[row]))
+            known = self._protected_pods[row] = list(filter(budgets.select, self._victims.pods[row]))
         return known
 
 
 class _ColumnSearch:
     """One preemption, from the helping rows to the best of them."""
 
-    def __init__(self, removal: Removal, question: DryRunQuestion, is_protected: IsProtected) -> None:
+    def __init__(self, removal: Removal, question: DryRunQuestion, protected: ProtectedPods) -> None:
         self._removal = removal
         self._budgets = question.budgets
         self._now = question.now
         self._detailed = question.detailed
-        self._is_protected = is_protected
+        self._protected = protected
         self._table = removal.local.table
         #: Candidates of rows that were evaluated one by one, because their pods are not reprieved
         #: in the order of the table.
@@ -214,14 +214,14 @@ class _ColumnSearch:
         return suspects
 
     def _examine(self, row: int) -> None:
-        mixed = bool(self._removal.victims.mixed[row])
-        if not mixed and not self._is_protected(row, self._budgets):
-            return
         priority = self._removal.pod.priority
+        if not self._removal.victims.mixed[row] and not self._budgets.are_violated_by(
+            [pod for pod in self._protected(row, self._budgets) if pod.priority < priority]
+        ):
+            return
         removable = [pod for pod in self._table.pods_on[row].values() if pod.priority < priority]
         violating, others = self._budgets.split(by_importance(removable, self._now))
-        if mixed or violating:
-            self._singles[row] = reprieve_in_order(self._removal, row, violating, others, self._now)
+        self._singles[row] = reprieve_in_order(self._removal, row, violating, others, self._now)
 
     def _violations(self, row: int) -> int:
         single = self._singles.get(row)

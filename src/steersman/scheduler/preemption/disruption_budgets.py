@@ -66,6 +66,11 @@ class Budgets:
         """Return the budgets that a disruption of the pod would count against."""
         return [budget for budget in self._selecting(pod) if pod.name not in budget.disrupted]
 
+    def are_violated_by(self, pods: Iterable[PodInfo]) -> bool:
+        """Return whether any budget is violated if all of the pods go, in whichever order."""
+        used: dict[Budget, int] = {}
+        return any(self._charge(pod, used) for pod in pods)
+
     def split(self, pods: Iterable[PodInfo]) -> tuple[list[PodInfo], list[PodInfo]]:
         """Return the pods that violate a budget if all of them go in this order, and the other pods."""
         used: dict[Budget, int] = {}

@@ -73,8 +73,9 @@ class LimitedStep:
 
     def make_room_for(self, nominated: NominatedAhead) -> None:
         """Count the pods that are nominated to nodes as existing."""
-        for row, pods in nominated.items():
-            for limit in self.limits:
+        weighing = [limit for limit in self.limits if limit.weight is not None]
+        for row, pods in nominated.items() if weighing or self.demand is not None else ():
+            for limit in weighing:
                 limit.spare[row] -= sum([limit.weight_of(pod, row) for pod in pods])
             if self.demand is not None:
                 self.demand.add_nominated(row, pods)

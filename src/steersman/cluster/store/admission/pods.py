@@ -204,11 +204,6 @@ def _with_default_tolerations(spec: PodSpec) -> PodSpec:
     existing = spec.tolerations
     if not existing:
         return _replace(spec, tolerations=DEFAULT_TOLERATIONS)
-    missing = tuple(
-        default for default in DEFAULT_TOLERATIONS if not any(_covers(own, default.key) for own in existing)
-    )
+    covered = {own.key for own in existing if own.effect in (NO_EXECUTE, "")}
+    missing = () if "" in covered else tuple(each for each in DEFAULT_TOLERATIONS if each.key not in covered)
     return _replace(spec, tolerations=existing + missing) if missing else spec
-
-
-def _covers(toleration: Toleration, key: str) -> bool:
-    return toleration.key in (key, "") and toleration.effect in (NO_EXECUTE, "")
