@@ -60,7 +60,9 @@ class AcceptingWriter:
     def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
         """Nobody reads events here."""
 
-    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+    def report_preempted(
+        self, victim: api.Pod, preemptor: api.Pod, message: str, group: api.AnyPodGroup | None = None
+    ) -> None:
         raise RuntimeError(f"the benchmark's pods preempt no pods, but {api.key(victim)} was preempted")
 
     async def update_volume(self, volume: api.PersistentVolume) -> api.PersistentVolume:

@@ -67,7 +67,9 @@ class EvictingWriter(AcceptingWriter):
         self.evicted += 1
         return True
 
-    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+    def report_preempted(
+        self, victim: api.Pod, preemptor: api.Pod, message: str, group: api.AnyPodGroup | None = None
+    ) -> None:
         """Counted when it was deleted."""
 
 

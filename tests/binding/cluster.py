@@ -198,7 +198,9 @@ class PatientWriter:
         self._pods.delete(api.key(pod), grace_period_seconds=None, uid=pod.metadata.uid)
         return True
 
-    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+    def report_preempted(
+        self, victim: api.Pod, preemptor: api.Pod, message: str, group: api.AnyPodGroup | None = None
+    ) -> None:
         """Nobody reads events here."""
 
     def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:

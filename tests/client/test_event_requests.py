@@ -38,7 +38,9 @@ from steersman.kube.client.events import (
 )
 from steersman.kube.client.requests import NO_QUERY, Query, Request, Response
 from steersman.kube.client.transport import HttpTransport, http_transport
-from steersman.testing import make_pod
+from steersman.testing import make_pod, make_pod_group
+
+GANG = make_pod_group("gang").gang(2).obj()
 
 
 def test_the_three_events_of_a_scheduler_read_as_upstreams_do() -> None:
@@ -61,6 +63,20 @@ def test_the_three_events_of_a_scheduler_read_as_upstreams_do() -> None:
         assert scheduled.reporting_controller == "default-scheduler"
         assert scheduled.reporting_instance == "default-scheduler-host"
         assert scheduled.metadata.name.startswith("web.")
+
+    run(scenario())
+
+
+def test_an_event_of_a_preemption_for_a_group_is_related_to_the_group() -> None:
+    async def scenario() -> None:
+        server = ApiServer()
+        victim, member = (server.store.create(make_pod(name).obj()) for name in ("db", "web"))
+        async with dispatching(server) as dispatcher:
+            dispatcher.report_preempted(victim, member, "Preempted by podgroup u on node cluster", GANG)
+            await dispatcher.drain()
+        (event,) = events(server)
+        assert event.related == api.reference_to(GANG)
+        assert (event.related.kind, event.related.name) == ("PodGroup", "gang")
 
     run(scenario())
 

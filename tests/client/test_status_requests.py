@@ -15,9 +15,18 @@ from steersman.framework.pod_info import PodShapes
 from steersman.framework.ports import CLEARED, Nomination
 from steersman.kube.client.errors import ApiError
 from steersman.kube.client.status_updates import StatusUpdate, patch_for
-from steersman.testing import make_pod
+from steersman.testing import make_pod, make_pod_group
 
 READY = api.Condition(type="Ready", status="False")
+
+
+def test_a_condition_without_a_message_replaces_the_message_of_the_earlier_one() -> None:
+    gang = make_pod_group("gang").gang(1).obj()
+    waited = api.Condition(type=api.INITIALLY_SCHEDULED, status="False", reason="Unschedulable", message="no room")
+    gang = msgspec.structs.replace(gang, status=msgspec.structs.replace(gang.status, conditions=(waited,)))
+    scheduled = api.Condition(type=api.INITIALLY_SCHEDULED, status="True", reason="Scheduled")
+
+    assert b'"message":""' in (patch_for(StatusUpdate(gang, scheduled), 0.0) or b"")
 
 
 def test_a_failure_becomes_a_condition_beside_the_others() -> None:

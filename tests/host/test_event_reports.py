@@ -20,7 +20,16 @@ class Written(EventReports):
     def __init__(self) -> None:
         self.events: list[tuple[str, ...]] = []
 
-    def write_event(self, pod: api.Pod, controller: str, type: str, reason: str, action: str, note: str) -> None:
+    def write_event(
+        self,
+        pod: api.Pod,
+        controller: str,
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: api.Object | None = None,
+    ) -> None:
         self.events.append((api.key(pod), controller, type, reason, action, note))
 
 

@@ -52,7 +52,9 @@ class FakePods:
     async def delete_pod(self, pod: api.Pod) -> bool:
         raise NotImplementedError
 
-    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+    def report_preempted(
+        self, victim: api.Pod, preemptor: api.Pod, message: str, group: api.AnyPodGroup | None = None
+    ) -> None:
         raise NotImplementedError
 
     def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:

@@ -72,7 +72,9 @@ class FakePods:
         self.story.append(f"delete {pod.metadata.name}")
         return self.pods.pop(key, None) is not None
 
-    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+    def report_preempted(
+        self, victim: api.Pod, preemptor: api.Pod, message: str, group: api.AnyPodGroup | None = None
+    ) -> None:
         self.story.append(f"event on {victim.metadata.name}: {message}")
 
     def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:

@@ -15,8 +15,15 @@ EVENT = {"reason": "Scheduled", "regarding": {"name": "web", "namespace": "defau
 
 
 def of(*, events: tuple[dict[str, Any], ...] = (), **pod: Any) -> Picture:
-    plain = {"node": "", "scheduler": "default-scheduler", "gates": [], "nominated": "", "conditions": []}
-    return Picture(pods={"web": {**plain, **pod}}, events=list(events), claims={}, volumes={})
+    plain = {
+        "node": "",
+        "scheduler": "default-scheduler",
+        "gates": [],
+        "nominated": "",
+        "conditions": [],
+        "untried": False,
+    }
+    return Picture(pods={"web": {**plain, **pod}}, events=list(events), claims={}, volumes={}, groups={})
 
 
 @pytest.mark.parametrize(
@@ -27,6 +34,7 @@ def of(*, events: tuple[dict[str, Any], ...] = (), **pod: Any) -> Picture:
         (of(nominated="n1"), True),
         (of(node="n1", conditions=[BOUND], events=(EVENT,)), True),
         (of(conditions=[GATED], gates=["example.com/later"]), True),
+        (of(untried=True), True),
     ],
 )
 def test_a_pod_has_a_node_with_its_event_or_a_reason(picture: Picture, is_decided: bool) -> None:

@@ -87,8 +87,11 @@ class PodWriter(Protocol):
     async def delete_pod(self, pod: api.Pod) -> bool:
         """Delete the pod gracefully, with its own grace period."""
 
-    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
-        """Record an event on the victim: type Normal, reason Preempted, action Preempting."""
+    def report_preempted(
+        self, victim: api.Pod, preemptor: api.Pod, message: str, group: api.AnyPodGroup | None = None
+    ) -> None:
+        """Record an event on the victim: type Normal, reason Preempted, action Preempting. It is related to
+        the group, if one preempts."""
 
     def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
         """Record an event on the pod, of type Normal or Warning: `reason` is a word such as

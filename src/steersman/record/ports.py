@@ -187,8 +187,10 @@ class WriterPort(_Port[ApiWriter]):
     def report_group_condition(self, group: api.PodGroup, condition: api.Condition) -> None:
         self._calls.report(lambda: self.target.report_group_condition(group, condition))
 
-    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
-        self._calls.report(lambda: self.target.report_preempted(victim, preemptor, message))
+    def report_preempted(
+        self, victim: api.Pod, preemptor: api.Pod, message: str, group: api.AnyPodGroup | None = None
+    ) -> None:
+        self._calls.report(lambda: self.target.report_preempted(victim, preemptor, message, group))
 
     def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
         self._calls.report(lambda: self.target.report_event(pod, reason, note, is_warning=is_warning))

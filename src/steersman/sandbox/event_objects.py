@@ -68,7 +68,16 @@ class EventObjects:
         times: Document = {"firstTimestamp": now, "lastTimestamp": now, "count": 1, "eventTime": None}
         self._create(key, obj, component, {**times, "type": type, "reason": reason, "message": message})
 
-    def report_scheduling(self, pod: api.Pod, scheduler: str, type: str, reason: str, action: str, note: str) -> None:
+    def report_scheduling(
+        self,
+        pod: api.Pod,
+        scheduler: str,
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: Object | None = None,
+    ) -> None:
         """Report a scheduler's event in events.k8s.io form; repetitions are a series."""
         key = (pod.metadata.uid, scheduler, type, reason, note)
         moment = timestamps.render_micro(self._store.clock.now())
@@ -76,6 +85,8 @@ class EventObjects:
         if known is not None and self._add_to_series(known, moment):
             return
         times: Document = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": moment, "action": action}
+        if related is not None:
+            times["related"] = msgspec.to_builtins(api.reference_to(related))
         self._create(key, pod, scheduler, {**times, "type": type, "reason": reason, "message": note})
 
     # -- inside ------------------------------------------------------------------------------------------------------

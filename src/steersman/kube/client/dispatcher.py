@@ -183,8 +183,19 @@ class Dispatcher(EventReports):
     def report_group_condition(self, group: api.PodGroup, condition: api.Condition) -> None:
         self._updates.put(StatusUpdate(group, condition))
 
-    def write_event(self, pod: api.Pod, controller: str, type: str, reason: str, action: str, note: str) -> None:
-        self._events.record(pod, controller=controller, type=type, reason=reason, action=action, note=note)
+    def write_event(
+        self,
+        pod: api.Pod,
+        controller: str,
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: api.Object | None = None,
+    ) -> None:
+        self._events.record(
+            pod, controller=controller, type=type, reason=reason, action=action, note=note, related=related
+        )
 
     # -- inside ------------------------------------------------------------------------------------------------------
 

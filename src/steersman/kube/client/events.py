@@ -240,6 +240,7 @@ class EventRecorder:
         reason: str,
         action: str,
         note: str,
+        related: api.Object | None = None,
     ) -> None:
         """Queue an event. `controller` is the scheduler's name; a long `note` is truncated."""
         now = self._timing.clock.now()
@@ -252,6 +253,7 @@ class EventRecorder:
             action=action,
             reason=reason,
             regarding=api.reference_to(regarding),
+            related=None if related is None else api.reference_to(related),
             note=truncated(note),
             type=type,
         )

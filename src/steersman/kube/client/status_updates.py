@@ -49,7 +49,8 @@ def patch_for(update: StatusUpdate, now: float) -> bytes | None:
     status: dict[str, Any] = {}
     condition = update.condition and _differing(obj, update.condition, now)
     if condition:
-        status["conditions"] = [condition]
+        # Without a message, the patch would keep the one of the earlier condition.
+        status["conditions"] = [{"message": "", **msgspec.to_builtins(condition)}]
     nominated = update.nominated_node_name
     if isinstance(obj, api.Pod) and nominated is not None and nominated != obj.status.nominated_node_name:
         status["nominatedNodeName"] = nominated or None

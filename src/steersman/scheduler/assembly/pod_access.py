@@ -65,8 +65,10 @@ class SchedulerPods:
     async def delete_pod(self, pod: api.Pod) -> bool:
         return await self._writer.delete_pod(pod)
 
-    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
-        self._writer.report_preempted(victim, preemptor, message)
+    def report_preempted(
+        self, victim: api.Pod, preemptor: api.Pod, message: str, group: api.AnyPodGroup | None = None
+    ) -> None:
+        self._writer.report_preempted(victim, preemptor, message, group)
 
     def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
         if not reason.isidentifier() or len(reason) > MAX_REASON_LENGTH:

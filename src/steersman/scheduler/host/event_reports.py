@@ -24,8 +24,18 @@ class EventReports(ABC):
     """Base class of an `ApiWriter` that turns reports of a scheduler into events."""
 
     @abstractmethod
-    def write_event(self, pod: api.Pod, controller: str, type: str, reason: str, action: str, note: str) -> None:
-        """Write an event about the pod; `controller` is the name of the scheduler."""
+    def write_event(
+        self,
+        pod: api.Pod,
+        controller: str,
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: api.Object | None = None,
+    ) -> None:
+        """Write an event about the pod, perhaps related to another object; `controller` is the name of the
+        scheduler."""
 
     def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
         note = assigned_note(pod.key, node_name)
@@ -36,10 +46,11 @@ class EventReports(ABC):
         pod, message = failure.pod, failure.message
         self.write_event(pod, pod.scheduler_name, api.EVENT_WARNING, FAILED_SCHEDULING, "Scheduling", message)
 
-    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
-        # Without the preemptor as related object, which kube-scheduler v1.36 intends to set but
-        # does not.
-        self.write_event(victim, preemptor.scheduler_name, api.EVENT_NORMAL, PREEMPTED, "Preempting", message)
+    def report_preempted(
+        self, victim: api.Pod, preemptor: api.Pod, message: str, group: api.AnyPodGroup | None = None
+    ) -> None:
+        # A group is the related object; a pod is not, though kube-scheduler intends to set it.
+        self.write_event(victim, preemptor.scheduler_name, api.EVENT_NORMAL, PREEMPTED, "Preempting", message, group)
 
     def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
         kind = api.EVENT_WARNING if is_warning else api.EVENT_NORMAL

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from steersman.api import Condition, Pod, group_priority, key
+from steersman.api import AnyPodGroup, Condition, Pod, group_priority, key
 from steersman.config import Rule
 from steersman.framework import GroupKey, PodGroupInfo, PodInfo, PostFilterHandle
 from steersman.scheduler.preemption.victims import leaves
@@ -49,7 +49,8 @@ class Preemptor(msgspec.Struct, frozen=True):
     #: The pods that need the space, at least one.
     pods: tuple[PodInfo, ...]
     #: Root of the group.
-    group: GroupKey | None = None
+    root: GroupKey | None = None
+    group: AnyPodGroup | None = None
 
     @classmethod
     def of_pod(cls, pod: PodInfo) -> Preemptor:
@@ -60,7 +61,7 @@ class Preemptor(msgspec.Struct, frozen=True):
         root, found = group.key, group.group
         assert found is not None, f"{root} does not exist"
         pods, priority = tuple(group.pods()), group_priority(found)
-        return cls(str(root.kind), found.metadata.uid, root.namespace, root.name, priority, pods, root)
+        return cls(str(root.kind), found.metadata.uid, root.namespace, root.name, priority, pods, root, found)
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"
@@ -142,8 +143,8 @@ class Executor:
         the group meanwhile."""
         waiting = {pod.uid: pod.key for pod in preemptor.pods}
         groups = self._handle.pod_groups
-        if groups is not None and preemptor.group is not None:
-            for leaf in leaves(groups, preemptor.group):
+        if groups is not None and preemptor.root is not None:
+            for leaf in leaves(groups, preemptor.root):
                 members = groups.state(leaf.namespace, leaf.name).unscheduled
                 waiting.update((uid, key(pod)) for uid, pod in members.items())
         return waiting
@@ -223,7 +224,7 @@ class Executor:
             return False
         if self.on_preempted is not None:
             self.on_preempted(preemptor, victim, node, in_memory)
-        self._handle.pods.report_preempted(victim.pod, preemptor.pods[0].pod, message)
+        self._handle.pods.report_preempted(victim.pod, preemptor.pods[0].pod, message, preemptor.group)
         return in_memory
 
     def _cancel_binding(self, victim: PodInfo) -> bool:

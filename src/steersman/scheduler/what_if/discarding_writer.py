@@ -29,7 +29,9 @@ class DiscardingWriter:
     async def delete_pod(self, pod: api.Pod) -> bool:
         return False
 
-    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+    def report_preempted(
+        self, victim: api.Pod, preemptor: api.Pod, message: str, group: api.AnyPodGroup | None = None
+    ) -> None:
         """Discard the event."""
 
     def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:

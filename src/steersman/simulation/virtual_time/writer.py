@@ -209,7 +209,16 @@ class EmbeddedWriter(StoreWriter):
         """Return the seconds since the start of the simulation."""
         return round(self._clock.monotonic() - self._start, 6)
 
-    def write_event(self, pod: api.Pod, controller: str, type: str, reason: str, action: str, note: str) -> None:
+    def write_event(
+        self,
+        pod: api.Pod,
+        controller: str,
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: api.Object | None = None,
+    ) -> None:
         self.events.write(api.key(pod), type, reason, note, self.now())
 
     def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
@@ -222,10 +231,12 @@ class EmbeddedWriter(StoreWriter):
         self.waits.append(max(0.0, now - max(0.0, self._created)))
         self.events.scheduled(pod.key, node_name, now)
 
-    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+    def report_preempted(
+        self, victim: api.Pod, preemptor: api.Pod, message: str, group: api.AnyPodGroup | None = None
+    ) -> None:
         key = api.key(victim)
         self.preemptions[key] = Preemption(key, victim.spec.node_name, api.key(preemptor), self.now())
-        super().report_preempted(victim, preemptor, message)
+        super().report_preempted(victim, preemptor, message, group)
 
     def report_failure(self, failure: Failure) -> None:
         uid = failure.pod.metadata.uid
@@ -238,10 +249,21 @@ class EmbeddedWriter(StoreWriter):
 class EventWriter(StoreWriter):
     """Writer that reports by event objects."""
 
-    def __init__(self, store: Store, write_event: Callable[[api.Pod, str, str, str, str, str], None]) -> None:
+    def __init__(
+        self, store: Store, write_event: Callable[[api.Pod, str, str, str, str, str, api.Object | None], None]
+    ) -> None:
         """`write_event` has the parameters of `EventReports.write_event`."""
         super().__init__(store)
         self._write_event = write_event
 
-    def write_event(self, pod: api.Pod, controller: str, type: str, reason: str, action: str, note: str) -> None:
-        self._write_event(pod, controller, type, reason, action, note)
+    def write_event(
+        self,
+        pod: api.Pod,
+        controller: str,
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: api.Object | None = None,
+    ) -> None:
+        self._write_event(pod, controller, type, reason, action, note, related)

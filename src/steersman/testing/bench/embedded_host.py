@@ -184,7 +184,16 @@ class StoreEvents:
         for event in self._series.settle(self._clock.monotonic()):
             self._store_event(event)
 
-    def write(self, regarding: api.Pod, controller: str, type: str, reason: str, action: str, note: str) -> None:
+    def write(
+        self,
+        regarding: api.Pod,
+        controller: str,
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: api.Object | None = None,
+    ) -> None:
         meta = regarding.metadata
         event = Event(
             metadata=api.ObjectMeta(name=f"{meta.name}.{next(self._numbers):x}", namespace=meta.namespace),
@@ -194,6 +203,7 @@ class StoreEvents:
             action=action,
             reason=reason,
             regarding=_replace(api.reference_to(regarding), resource_version=""),
+            related=None if related is None else api.reference_to(related),
             note=note,
             type=type,
         )
