@@ -10,6 +10,9 @@ from steersman.testing.control_plane import KubeClient
 # Pods first: what they use is protected while they exist.
 KINDS: Final = (
     "Pod",
+    "PodGroup",
+    "CompositePodGroup",
+    "Workload",
     "Node",
     "PersistentVolumeClaim",
     "PersistentVolume",
@@ -21,6 +24,7 @@ KINDS: Final = (
     "ResourceClaim",
     "ResourceSlice",
     "DeviceClass",
+    "DeviceTaintRule",
     "PodDisruptionBudget",
     "Service",
     "ReplicationController",
@@ -35,7 +39,7 @@ OWN_PRIORITIES: Final = "system-"
 
 def empty(admin: KubeClient) -> None:
     """Deletes the objects that tests make; finalizers go first, since no controller would take them away."""
-    for kind in KINDS:
+    for kind in filter(admin.serves, KINDS):
         found = admin.list(kind)
         if not found:
             continue

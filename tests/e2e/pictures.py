@@ -13,6 +13,8 @@ from steersman.testing.control_plane import JsonObject, KubeClient, condition
 _MASKED: Final = ("uid", "resourceVersion")
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIMES: Final = ("lastProbeTime", "lastTransitionTime")
+UNTRIED: Final = "untried"
+"""Label of pods that a scheduler must leave alone: nothing is written about them."""
 OTHER_SCHEDULER: Final = "somebody-else"
 """A scheduler that does not run: a test binds its pods itself, and there is no event."""
 
@@ -29,6 +31,8 @@ class Picture:
     claims: dict[str, JsonObject]
     #: By name: annotations and claim.
     volumes: dict[str, JsonObject]
+    #: PodGroups and CompositePodGroups by kind and name: conditions, and whether they are being deleted.
+    groups: dict[str, JsonObject]
 
     def scheduled(self, pod: str) -> JsonObject:
         """The condition PodScheduled, empty when there is none."""
@@ -57,7 +61,7 @@ class Picture:
             return not by_scheduler or self._has_binding_event(name)
         if found.get("reason") == "SchedulingGated" and not pod["gates"]:
             return False
-        return bool(pod["nominated"] or pod["conditions"])
+        return bool(pod["nominated"] or pod["conditions"] or pod["untried"])
 
     def _has_binding_event(self, name: str) -> bool:
         return any(event["reason"] == "Scheduled" and _regarded(event) == name for event in self.events)
@@ -75,6 +79,12 @@ def picture(admin: KubeClient) -> Picture:
         events=[json.loads(event) for event in sorted(events)],
         claims={_name(claim): _claim(claim) for claim in admin.list("PersistentVolumeClaim")},
         volumes={_name(volume): _volume(volume) for volume in admin.list("PersistentVolume")},
+        groups={
+            f"{kind} {_name(group)}": _group(group)
+            for kind in ("PodGroup", "CompositePodGroup")
+            if admin.serves(kind)
+            for group in admin.list(kind)
+        },
     )
 
 
@@ -99,6 +109,7 @@ def _pod(pod: JsonObject) -> JsonObject:
         "conditions": [_without(found, _TIMES) for found in pod["status"].get("conditions", ())],
         "deleted": "deletionTimestamp" in pod["metadata"],
         "phase": pod["status"]["phase"],
+        "untried": UNTRIED in pod["metadata"].get("labels", ()),
     }
 
 
@@ -127,6 +138,15 @@ def _volume(volume: JsonObject) -> JsonObject:
     return {
         "annotations": volume["metadata"].get("annotations", {}),
         "claim": {field: "…" if field in _MASKED else value for field, value in reference.items()},
+    }
+
+
+def _group(group: JsonObject) -> JsonObject:
+    status = group.get("status", {})
+    return {
+        **status,
+        "conditions": [_without(found, _TIMES) for found in status.get("conditions", ())],
+        "deleted": "deletionTimestamp" in group["metadata"],
     }
 
 
