@@ -80,8 +80,7 @@ def test_every_event_and_action_of_the_contract_is_listed() -> None:
 def test_fields_come_with_their_comments() -> None:
     assert field_texts(Placement)["since"] == (
         "float | None",
-        "When the first attempt at a pending pod failed, or it was created without attempts, "
-        "or bound to a node that is gone.",
+        "When a pending pod first failed to schedule, was created without an attempt, or lost its node.",
     )
 
 

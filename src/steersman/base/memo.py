@@ -58,6 +58,6 @@ class Memo(Generic[ValueT]):
 @copied_attributes(_value=by_reference)
 class SharedMemo(Memo[ValueT]):
     """A `Memo` of immutable values: forks of a simulation start with the same value and version.
-    Versions must be made of numbers from which the fork goes on counting."""
+    Versions must consist of numbers from which the fork continues counting."""
 
     __slots__ = ()

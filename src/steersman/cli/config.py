@@ -117,7 +117,7 @@ def diff(before: str, after: str, feature_gates: str | None, emulated_version: s
 def convert(file: str, scheduler_name: str) -> None:
     """Convert a legacy Policy FILE (predicates and priorities) to a KubeSchedulerConfiguration.
 
-    What cannot be expressed any more is an error if it kept pods off nodes, and a warning otherwise.
+    Settings without an equivalent are errors if they rejected nodes, and warnings otherwise.
     """
     from steersman.config import convert_policy, dump_yaml
 

@@ -32,9 +32,9 @@ def conformance(
 ) -> None:
     """Run golden bundles and compare every decision with kube-scheduler's.
 
-    FILEs hold scheduling scenarios, queue traces or configuration documents, one JSON document per line, compressed or not.
-    A line may name its version of kube-scheduler; --emulated-version is for those that do not.
-    Prints the agreement per area and exits with 1 on any difference.
+    FILEs hold scheduling scenarios, queue traces or configuration documents, one JSON document per
+    line, compressed or not. A line may name its version of kube-scheduler; --emulated-version is
+    for corpora that do not. Prints the agreement per area and exits with 1 on any difference.
     """
     from steersman.config import parse_version
     from steersman.testing.conformance import count, readable, run_bundle

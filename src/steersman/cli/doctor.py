@@ -39,9 +39,9 @@ def doctor(
 ) -> None:
     """Check access rights, API versions, clocks, leases, and other schedulers of a live cluster.
 
-    Every line is ok, warn or fail, with what to do. Exits with 1 if anything failed. Reads only; rights are asked about
-    by access reviews. FLAGS are those that `steersman run`, or kube-scheduler, is started with: they are checked too,
-    and what they configure is examined.
+    Every line is ok, warn or fail, with what to do. Exits with 1 if anything failed. Reads only;
+    rights are asked about by access reviews. FLAGS are the flags of `steersman run`, or of
+    kube-scheduler: they are checked too, and what they configure is examined.
     """
     from steersman.base import RealClock
     from steersman.kube.client import ClusterChoice

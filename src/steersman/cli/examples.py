@@ -57,7 +57,7 @@ def list_examples() -> None:
 @click.argument("names", nargs=-1, required=True, metavar="NAME…", shell_complete=complete_example)
 @click.option("--to", "target", default=".", type=click.Path(), metavar="DIR", help="Where to; the default is here.")
 def copy(names: tuple[str, ...], target: str) -> None:
-    """Copy examples into a folder of their name. What is there already is not written over."""
+    """Copy examples into a folder of their name. Existing files are not overwritten."""
     for name, folder in [(name, example_folder(name)) for name in names]:
         _copy(folder, Path(target) / name)
 

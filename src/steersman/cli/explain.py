@@ -293,7 +293,7 @@ def _print(answers: Sequence[PodExplanation], output: str, limit: int | None, *,
 
 
 def _common_notes(answers: Sequence[PodExplanation]) -> Sequence[str]:
-    """Return the notes that all answers have; they are printed once, first."""
+    """Return the notes common to all answers; they are printed once, first."""
     return [note for note in answers[0].notes if all(note in answer.notes for answer in answers)]
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=SummaryGroup, subcommand_metavar="QUESTION [ARGS]...")
 def plan() -> None:
-    """Ask what fits, what if, how many: answered by the scheduler itself, on a copy of the cluster.
+    """Answer what-if questions with the scheduler itself, on a copy of the cluster.
 
     The cluster comes from manifests, from a dump such as `kubectl get nodes,pods,… -A -o json`, or from a live cluster
     (--kubeconfig), which is only read. The same input and seed give the same answer.
@@ -52,11 +52,12 @@ def plan() -> None:
 )
 @plan_options
 def capacity(pods: tuple[str, ...], preemption: bool, at_least: int, **given: Any) -> None:
-    """How many more of these pods fit, what limits it and where.
+    """Show how many more of these pods fit, where, and what limits them.
 
-    Pods of the cluster that wait are placed first. Then the pods come one after the other, those of a mix in turn by weight,
-    until one does not fit: exactly as many as `steersman simulate` places. Nodes with a NoExecute taint that would evict the
-    pods after their tolerationSeconds do not count.
+    Pending pods of the cluster are placed first. Then pods are added one after the other, in turn
+    by weight for a mix, until one does not fit: exactly the number that `steersman simulate`
+    places. Nodes with a NoExecute taint that would evict the pods after their tolerationSeconds do
+    not count.
     """
     from steersman import plan as questions
     from steersman.plan import load_pods, parse_weight
@@ -90,10 +91,11 @@ def capacity(pods: tuple[str, ...], preemption: bool, at_least: int, **given: An
 @click.option("--keep-going", is_flag=True, help="With --one-by-one: go on after a node that cannot be emptied.")
 @plan_options
 def drain(nodes: tuple[str, ...], one_by_one: bool, at_a_time: int, keep_going: bool, **given: Any) -> None:
-    """Where pods go if nodes are drained, and what stands in the way.
+    """Show where pods go if nodes are drained, and what blocks the drain.
 
-    Nodes are names, label selectors and pool/NAME. Pods are evicted as `kubectl drain` does, in as many rounds as budgets make
-    it take; controllers replace them. Pods that controllers recreate have new names: they are told by the old ones.
+    Nodes are names, label selectors and pool/NAME. Pods are evicted as by `kubectl drain`, in
+    rounds as disruption budgets allow; controllers replace them. Replacements have new names and
+    are shown with the old ones.
     """
     from steersman import plan as questions
 
@@ -107,10 +109,10 @@ def drain(nodes: tuple[str, ...], one_by_one: bool, at_a_time: int, keep_going: 
 @click.argument("nodes", nargs=-1, required=True, metavar="NODE|SELECTOR|pool/NAME...")
 @plan_options
 def lose(nodes: tuple[str, ...], **given: Any) -> None:
-    """Where pods go if nodes, a zone or a pool are gone.
+    """Show where pods go if nodes, a zone or a pool fail.
 
-    Nodes are names, label selectors such as topology.kubernetes.io/zone=a, and pool/NAME. They go all at once, and nobody asks
-    budgets. Pods without a controller are lost.
+    Nodes are names, label selectors such as topology.kubernetes.io/zone=a, and pool/NAME. They fail
+    together, without regard to disruption budgets. Pods without a controller are lost.
     """
     from steersman import plan as questions
 
@@ -121,10 +123,11 @@ def lose(nodes: tuple[str, ...], **given: Any) -> None:
 @click.argument("arguments", nargs=-1, required=True, metavar="NODE|SELECTOR|pool/NAME... KEY=VALUE:EFFECT...")
 @plan_options
 def taint(arguments: tuple[str, ...], **given: Any) -> None:
-    """Where pods go if nodes get a taint.
+    """Show where pods go if nodes get a taint.
 
-    Nodes are names, label selectors and pool/NAME; taints are KEY=VALUE:EFFECT or KEY:EFFECT, as kubectl takes them. NoExecute
-    evicts pods that do not tolerate it, without asking budgets; other effects move nobody.
+    Nodes are names, label selectors and pool/NAME; taints are KEY=VALUE:EFFECT or KEY:EFFECT, as in
+    kubectl. NoExecute evicts pods that do not tolerate it, without regard to disruption budgets;
+    other effects evict no pods.
     """
     from steersman import plan as questions
 
@@ -152,10 +155,10 @@ def taint(arguments: tuple[str, ...], **given: Any) -> None:
 )
 @plan_options
 def compact(budget: int, pods: tuple[str, ...], tries: int, **given: Any) -> None:
-    """Which moves, in an order that budgets allow, make pending pods fit or empty nodes.
+    """Find moves, in an order that budgets allow, that make pending pods fit or empty nodes.
 
-    A move is an eviction: the pod's controller makes another one, which the scheduler places. Every move is tried on a copy,
-    and counts only if nobody is pending or preempted because of it.
+    A move is an eviction: the pod's controller creates a replacement, which the scheduler places.
+    Every move is tried on a copy, and counts only if it makes no pod pending and preempts none.
     """
     from steersman import plan as questions
 
@@ -199,11 +202,12 @@ def requests(
     reschedule: bool,
     **given: Any,
 ) -> None:
-    """Which requests to write down so that pods ask for what they use, and what changes with them.
+    """Find requests that match the usage of pods, and show what they change.
 
-    All pods of a workload get the same values, since it has one template.
-    The file has a row per container of a pod (namespace, pod, container, cpu, memory) or of a workload, as krr writes it.
-    Amounts are quantities, or plain numbers: cores and bytes. Pods that the file leaves out are named.
+    All pods of a workload get the same values, because they share a template. The file has a row
+    per container of a pod (namespace, pod, container, cpu, memory) or of a workload, as krr writes
+    it. Amounts are quantities, or plain numbers: cores and bytes. Pods that the file leaves out are
+    named.
     """
     from steersman import plan as questions
 
@@ -255,7 +259,7 @@ def requests(
 def nodes(
     pools_file: str, remove: bool, trials: int, time_limit: float | None, nodes_file: str | None, **given: Any
 ) -> None:
-    """How many nodes of which pool to add, so that everything fits at the least cost.
+    """Find the cheapest nodes to add so that everything fits.
 
     The plan is simulated: it leaves nothing pending but pods that fit on no node at all. Beside its cost stands a lower bound,
     proven by an integer program: no plan costs less. The bound needs pip install 'steersman[plan]'.

@@ -66,9 +66,10 @@ LINE_SECONDS: Final = 10.0
 def shadow(**given: Any) -> None:
     """Decide every pod again that another scheduler places, and compare. Nothing is written to the cluster.
 
-    A decision is the same, a tie, explained by sampling (nodes that the other scheduler did not look at) or by timing
-    (events that it saw earlier or later), or a real disagreement; each says how that is known. Give the other scheduler's
-    --config if it has one. Exits with 1 if there was a real disagreement.
+    A decision is the same, a tie, explained by sampling (nodes that the other scheduler did not
+    evaluate) or by timing (events that it saw earlier or later), or a real disagreement; each says
+    how that is known. Give the other scheduler's --config if it has one. Exits with 1 if there was
+    a real disagreement.
     """
     require_unix("shadow")
     follow_cluster(given)

@@ -94,10 +94,11 @@ if TYPE_CHECKING:
 def simulate(**given: Any) -> None:
     """Schedule pods without a cluster, in virtual time.
 
-    Nodes, pods and everything else that scheduling looks at come from manifests, from dumps such as
-    `kubectl get nodes,pods -A -o json`, or from a live cluster, which is only read. Pods without a node are placed, in the
-    order of the files and by priority. Deployments, StatefulSets, DaemonSets and their like make their pods as in a cluster;
-    those that they own already count. The same input and seed give the same output.
+    Nodes, pods and all other objects that scheduling reads come from manifests, from dumps such as
+    `kubectl get nodes,pods -A -o json`, or from a live cluster, which is only read. Pods without a
+    node are placed, in the order of the files and by priority. Deployments, StatefulSets,
+    DaemonSets and their like make their pods as in a cluster; pods that they own already count. The
+    same input and seed give the same output.
 
     Exits with 1 if a pod failed because something is broken, or is pending and --fail-on-pending; with 4 if the simulation
     was stopped because pods are retried without end at one moment. A run without --until ends when nothing changes any

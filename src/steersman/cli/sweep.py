@@ -58,9 +58,9 @@ def sweep(
 ) -> None:
     """Run many simulations: configurations × inputs × parameters × seeds.
 
-    FILE is a document of kind Sweep. The runs share all cores of this machine, or a Ray cluster; the numbers are the same. The
-    folder gets results.parquet with a row per run, manifest.json with what the numbers were made from, and journal.jsonl, by
-    which an interrupted sweep goes on.
+    FILE is a document of kind Sweep. The runs share all cores of this machine, or a Ray cluster;
+    the numbers are the same. The folder gets results.parquet with a row per run, manifest.json with
+    the inputs of the numbers, and journal.jsonl, from which an interrupted sweep continues.
 
     Exits with 1 if a run could not be carried out or did not come to rest: the rows say why.
     """

@@ -307,8 +307,7 @@ class NodesView(Protocol):
     def label_values(self, key: str) -> tuple[NDArray[np.int32], Mapping[str, int]]:
         """Return the value id of the label by row, -1 without the label, and the id of each value.
 
-        For labels with so many values that a column for each would be wasteful. Do not store the
-        result.
+        For labels with too many values for one column each. Do not store the result.
         """
 
     @property

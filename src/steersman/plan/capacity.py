@@ -46,7 +46,7 @@ class Preempting(Part, frozen=True):
 
 
 class Capacity(PlanAnswer, frozen=True, kw_only=True):
-    """How many more pods fit, of which template, where, and what limits it."""
+    """Number of additional pods that fit, by template and node, and what limits them."""
 
     KIND: ClassVar[str] = "Capacity"
 

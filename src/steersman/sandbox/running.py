@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sandbox put together, between its start and its end.
+"""A running sandbox and its parts.
 
 kubectl ─HTTPS─► ApiServer ─► ApiService ─► Store ◄─► controllers, kubelets, volumes
                                               └────► scheduler ─► Store

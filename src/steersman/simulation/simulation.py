@@ -129,7 +129,7 @@ class Simulation(ClusterEdits):
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nothing would change any more, however much time passes."""
+        """Whether nothing would change any more with time alone."""
         return self._cluster.driver.is_at_rest
 
     @property
@@ -177,7 +177,8 @@ class Simulation(ClusterEdits):
     def advance(
         self, until: float | None = None, *, stops_at_rest: bool = False, on_decision: OnDecision | None = None
     ) -> None:
-        """Run without making a result. With `stops_at_rest` end before `until` when nothing would change any more.
+        """Run without making a result. With `stops_at_rest` end before `until` when nothing would
+        change without new input.
 
         Raises `SimulationError` if it does not come to rest.
         """
@@ -220,7 +221,7 @@ class Simulation(ClusterEdits):
     def observe(self, observer: AttemptObserver) -> None:
         """Call the observer for every attempt from now on; a fork calls its own copy of it.
 
-        Decisions stay the same, but replicas are not placed together any more, which takes longer.
+        Decisions stay the same, but replicas are then placed one by one, which is slower.
         """
         self._cluster.scheduler.observe(observer)
 

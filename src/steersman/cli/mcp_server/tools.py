@@ -200,7 +200,7 @@ class PlanLose(ToolArguments):
 
 
 class PlanTaint(ToolArguments):
-    """Where pods go if nodes get a taint."""
+    """Show where pods go if nodes get a taint."""
 
     COMMAND = ("plan", "taint")
     TITLE = "Plan: taint"
@@ -227,7 +227,7 @@ class PlanCompact(ToolArguments):
 
 
 class PlanNodes(ToolArguments):
-    """How many nodes of which pool to add, so that everything fits at the least cost."""
+    """Find the cheapest nodes to add so that everything fits."""
 
     COMMAND = ("plan", "nodes")
     TITLE = "Plan: nodes"

@@ -173,7 +173,7 @@ class LeaderElection:
         self._timing = timing
         self._on_new_leader = on_new_leader
         #: Allows writes until the renew deadline, counted from the start of the last renewal. The
-        #: election goes on for up to a retry period; a renewal then reopens the fence.
+        #: election continues for up to a retry period; a renewal then reopens the fence.
         self.fence = fence or WriteFence(timing.clock)
         self._failure_log = failure_log or FailureLog(timing.clock)
         self._gave_up = False

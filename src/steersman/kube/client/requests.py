@@ -81,7 +81,7 @@ class Transport(Protocol):
         """Send a request. Raise `ApiError` if refused, `ConnectionFailed` without a response."""
 
     def stream(self, path: str, query: Query = NO_QUERY) -> AsyncGenerator[bytes, None]:
-        """Yield the lines of a response that goes on, until the server ends it. Errors as for
+        """Yield the lines of a streamed response, until the server ends it. Errors as for
         `request`.
 
         A caller that stops earlier closes the generator (`aclosing`).

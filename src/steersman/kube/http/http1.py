@@ -3,7 +3,7 @@
 
 Input is a request as bytes, output an `HttpAnswer` (`answers`). A binding is a request of 300 bytes
 and a response of 200; general HTTP clients spend more CPU on it than the scheduler spends on the
-decision. A connection is handed over to `streams` for a response that goes on.
+decision. A connection is handed over to `streams` for a streamed response.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A response that goes on, such as a watch: its body is read in pieces, over a connection of its
-own.
+"""A streamed response, such as a watch: its body is read in pieces, over a connection of its own.
 
 `http1` hands over the connection, usually the one that a list came over; `client.transport` splits
 the pieces into lines.

@@ -5,7 +5,7 @@
                                     └─► timing: the cluster a little earlier or later        └─► differences: the state
 
 `cluster_model` is the cluster as the other scheduler saw it, `program` follows a live cluster. ADR
-0039 describes how chance, timing and disagreement are told apart.
+0039 describes how chance, timing and disagreement are distinguished.
 """
 
 from steersman.base import lazy_exports

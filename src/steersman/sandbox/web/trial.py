@@ -89,7 +89,7 @@ class ClusterNumbers(NamedTuple):
 
 
 class ClusterMoment(NamedTuple):
-    """Input of a second scheduler, at one time."""
+    """The cluster at one time, as input for a second scheduler."""
 
     objects: list[api.Object]
     decisions: list[PastDecision]

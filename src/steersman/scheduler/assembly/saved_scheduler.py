@@ -89,7 +89,7 @@ class ObjectOrder:
 
 
 def save_scheduler(scheduler: Scheduler) -> SavedScheduler | None:
-    """Return the state; None if a part of it cannot be told as data."""
+    """Return the state; None if a part of it cannot be serialised."""
     rng, queue = scheduler.cycle.rng, scheduler.queue.saved()
     if queue is None or not isinstance(rng, SeededRng) or len(scheduler.waiting_pods) or scheduler.binding.has_tasks:
         return None

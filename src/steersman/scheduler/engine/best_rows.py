@@ -84,8 +84,8 @@ class BestRows:
                 self._find_greatest()
 
     def move_rows(self, rows: NDArray[np.intp], before: AnyIntColumn, now: AnyIntColumn) -> bool:
-        """Update the totals of several rows. Returns False if so many changed that a rebuild is
-        cheaper."""
+        """Update the totals of several rows. Returns False if a rebuild is cheaper because of the
+        number of changes."""
         moved = (np.maximum(before, now) >= self._floor) & (before != now)
         index = moved.nonzero()[0]
         if len(index) > _MAX_MOVES:

@@ -132,7 +132,7 @@ class SignatureEntry:
         self.follows_state = self.is_plain and all(
             part.follows_state for _, part in filters if isinstance(part, ClusterFilterKernel)
         )
-        #: The same, except that PreFilter restricts the pod to the node that it is pinned to.
+        #: Like `by_kernels`, but PreFilter restricts the pod to the node that it is pinned to.
         self.is_pinned = by_kernels and bool(pinning)
         #: Whether the signature alone determines the decision: kernels filter and score.
         self.is_complete = self.is_plain and not self.live_scores and not self.promised_scores

@@ -32,8 +32,8 @@ class Member(msgspec.Struct, frozen=True, eq=False):
 
 
 def members_of(what_if: ClusterWhatIf, assignments: Iterable[ProposedAssignment]) -> list[Member]:
-    """Return the members of a simulation that is no longer in effect, with the states that their plugins
-    had in it. Raises CycleAborted for an internal error of a plugin."""
+    """Return the members of a finished simulation, with the plugin states from it. Raises
+    CycleAborted for an internal error of a plugin."""
     members: list[Member] = []
     with ExitStack() as placed:
         for pod, node_name, state in assignments:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The way of given objects into the cluster of a simulation.
 
-`sources` has read the objects; here they are stored, with stand-ins for what a dump leaves out, and what a result has to say
-about them is remembered: kinds that were passed over, objects that admission refused, pods that came later.
+`sources` has read the objects; here they are stored, with stand-ins for what a dump leaves out, and
+what a result has to say about them is remembered: skipped kinds, objects refused by admission, pods
+added later.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Intake:
         self._is_complete = False
         #: Objects of kinds that the simulation does not know, by kind.
         self.skipped: Counter[str] = Counter()
-        #: Lines about the input: files that were passed over, unknown fields, assumed storage classes.
+        #: Lines about the input: skipped files, unknown fields, assumed storage classes.
         self.notes: tuple[str, ...] = ()
         #: Why quotas and limit ranges have not let objects in.
         self.refusals: list[str] = []

@@ -44,8 +44,8 @@ class Given(NamedTuple):
 
 @shared_by_copies
 class Gathered(NamedTuple):
-    """Everything that was given, how much of it was of kinds that the simulation does not know, and what else there is to say
-    about it: files that were passed over, unknown fields."""
+    """Everything that was given, how much of it was of kinds that the simulation does not know, and
+    what else there is to say about it: skipped files, unknown fields."""
 
     objects: list[Given]
     skipped: Counter[str]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads in a simulation: what stands in for objects that a dump leaves out, and what the reader is told of pods made.
+"""Workloads in a simulation: stand-ins for objects missing in a dump, and notes about created pods.
 
 `Simulation` asks for stand-ins before it stores the input, and for notes when it makes a result.
 """
@@ -208,7 +208,8 @@ def _lacks_pods(store: Store, obj: api.Object) -> bool:
 
 
 def _endless(store: Store) -> Iterator[str]:
-    """Workloads that create no pods, and those whose pods end and are replaced for ever."""
+    """Return notes about workloads that create no pods, and workloads whose pods end and are
+    replaced without end."""
     for kind in MAKERS:
         for obj in store.objects(kind).values():
             spec = getattr(obj, "spec", None)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rejections of pods by the scheduler's filters on an empty node, independent of other nodes.
 
-`plan nodes` adds one node of every kind to a fork and lets controllers, but not the scheduler, do what is due at the first
-moment: the fork then has the pods that wait, and the daemon pods that a node of each kind gets. A refusal by one of
-`LASTING_FILTERS` on an empty node holds for ever: more pods in the cluster take room away, and none of them brings any.
+`plan nodes` adds one node of every kind to a fork and lets controllers, but not the scheduler, do
+what is due at the first moment: the fork then has the pods that wait, and the daemon pods that a
+node of each kind gets. A refusal by one of `LASTING_FILTERS` on an empty node is permanent: more
+pods in the cluster take room away, and none of them brings any.
 """
 
 from __future__ import annotations

@@ -260,7 +260,7 @@ class AutoscalerSettings(_ScenarioPart, frozen=True):
 
 
 class Stop(_ScenarioPart, frozen=True):
-    """When the scenario ends; without `after`: when nothing would change any more."""
+    """When the scenario ends; without `after`: when nothing would change without new input."""
 
     after: Annotated[Time | None, Meta(description="At this time.")] = None
     at_rest: Annotated[

@@ -222,11 +222,11 @@ class Driver:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nothing would change any more, however much time passes."""
+        """Whether nothing would change any more with time alone."""
         return not self.scheduler.queue.statistics().active and self._is_over(None)
 
     def refresh_plugins_once(self) -> None:
-        """Let plugins refresh external data once: it changes in real time, and none passes here."""
+        """Let plugins refresh external data, once: it depends on real time, and a run takes none."""
         if not self._is_refreshed:
             self._is_refreshed = True
             self.scheduler.background.refresh_now()

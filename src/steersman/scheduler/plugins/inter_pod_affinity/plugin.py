@@ -122,7 +122,7 @@ class InterPodAffinity(
         return RequiredTermsKernel(pod, view, self.statuses)
 
     def score_fragment(self, pod: PodInfo) -> None:
-        """Do not share kernels, like those of the filter."""
+        """Return None: score kernels are not shared between pods, like the filter's kernels."""
 
     def score_kernel(self, pod: PodInfo, view: NodesView) -> PreferredTermsKernel | None:
         has_preferences = pod.shape.preferred_affinity or pod.shape.preferred_anti_affinity

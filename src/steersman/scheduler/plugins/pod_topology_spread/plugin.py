@@ -174,7 +174,7 @@ class PodTopologySpread(
         return HardConstraintsKernel(constraints, pod, view, self.statuses, comparison_operators=operators)
 
     def score_fragment(self, pod: PodInfo) -> None:
-        """Do not share kernels, like those of the filter."""
+        """Return None: score kernels are not shared between pods, like the filter's kernels."""
 
     def score_kernel(self, pod: PodInfo, view: NodesView) -> SoftConstraintsKernel | BrokenScoreKernel | None:
         try:
