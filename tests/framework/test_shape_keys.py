@@ -18,6 +18,7 @@ from steersman.testing import make_pod
 
 SCALED_DOWN = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.UPDATE_POD_SCALE_DOWN)
 CLAIM_NAME = "spec.volumes.persistent_volume_claim.claim_name"
+GROUP_NAME = "spec.scheduling_group.pod_group_name"
 
 
 def is_left_out(path: str) -> bool:
@@ -44,7 +45,7 @@ def test_an_update_keeps_the_shape_exactly_if_it_changes_what_decides_nothing() 
     kept = {path for path, other in variations(pod) if is_shape_unchanged(pod, other)}
     changed = {path for path, other in variations(pod) if not is_shape_unchanged(pod, other)}
     assert {path for path in kept if not is_left_out(path)} == set()
-    assert {path for path in changed if is_left_out(path)} == {CLAIM_NAME}
+    assert {path for path in changed if is_left_out(path)} == {CLAIM_NAME, GROUP_NAME}
 
 
 def test_a_field_that_is_unknown_cannot_be_left_out() -> None:

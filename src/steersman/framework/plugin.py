@@ -172,9 +172,9 @@ class Plugin:
 class ConcernsSomePods(Protocol):
     """Optional method of PreFilter and PreScore plugins that do not apply to most pods.
 
-    If `concerns(pod)` is false, PreFilter and PreScore would return Skip, and Reserve and PreBind
-    would do nothing, so none of them is called. The result may depend only on the pod's shape
-    (namespace and scheduling-relevant spec).
+    If `concerns(pod)` is false, PreFilter and PreScore would return Skip, Reserve and PreBind would
+    do nothing, and Permit would allow the pod, so none of them is called. The result may depend only
+    on the pod's shape (namespace, scheduling-relevant spec, and whether the pod is in a group).
     """
 
     def concerns(self, pod: PodInfo) -> bool: ...

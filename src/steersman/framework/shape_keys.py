@@ -53,7 +53,7 @@ FIELDS_NOT_IN_SHAPE_KEY: Final[IgnoredFields] = {
     "metadata.deletion_grace_period_seconds": _ITS_END,
     "spec.node_name": "part of the signature",
     "spec.scheduling_gates": "read from the pod before it is queued; a pod with gates is not scheduled",
-    "spec.scheduling_group": "identifies the pods of one group; no plugin reads it",
+    "spec.scheduling_group.pod_group_name": "identifies the pods of one group; that a pod has one is in the key",
     "spec.scheduler_name": "chooses the profile, and each has signatures of its own",
     "spec.priority": _PREEMPTION,
     "spec.priority_class_name": "became the priority at admission",
@@ -94,7 +94,7 @@ _replace = msgspec.structs.replace
 _IGNORED = FIELDS_NOT_IN_SHAPE_KEY
 _of_metadata = field_getter(ObjectMeta, "metadata", _IGNORED)
 _of_spec = field_getter(PodSpec, "spec", _IGNORED)
-_of_spec_without_affinity_and_volumes = field_getter(PodSpec, "spec", _IGNORED, ("affinity", "volumes"))
+_of_most_of_spec = field_getter(PodSpec, "spec", _IGNORED, ("affinity", "scheduling_group", "volumes"))
 _of_status = field_getter(
     PodStatus, "status", _IGNORED, ("conditions", "container_statuses", "init_container_statuses")
 )
@@ -117,7 +117,8 @@ def shape_key(pod: Pod) -> bytes:
     return _encoder.encode(
         (
             _of_metadata(pod.metadata),
-            _of_spec_without_affinity_and_volumes(spec),
+            _of_most_of_spec(spec),
+            spec.scheduling_group is not None,
             is_pinned,
             _unpinned(affinity) if affinity is not None and is_pinned else affinity,
             [_without_claim_name(volume) for volume in spec.volumes if _has_source(volume)] if spec.volumes else None,

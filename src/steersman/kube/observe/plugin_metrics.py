@@ -193,7 +193,7 @@ def timed(profile: Profile, stopwatch: Stopwatch) -> Profile:
             )
             for call in profile.reserve
         ),
-        permit=wrap.calls("Permit", profile.permit),
+        permit=ApplicableCalls(wrap.calls("Permit", profile.permit)),
         pre_bind=ApplicableCalls(wrap.pre_binds(profile.pre_bind)),
         bind=wrap.binds(profile.bind),
         post_bind=wrap.calls("PostBind", profile.post_bind),

@@ -98,6 +98,7 @@ class GroupAttempts:
         scheduling = self._scheduling(profile, attempt)
         results = scheduling.run()
         self._parts.observers.group_cycle(scheduling.report(results))
+        attempt.kept = scheduling.kept
         return self._carry_out(attempt, profile, results, scheduling.root_status)
 
     def _scheduling(self, profile: Profile, attempt: _Attempt) -> GroupScheduling:
@@ -192,7 +193,7 @@ class GroupAttempts:
             result = results[leaf.key]
             members = attempt.members.get(leaf.key, ())
             if result.is_success:
-                decisions += self._commit(members, result, profile)
+                decisions += self._commit(attempt, members, result, profile)
             else:
                 for member, of_member in zip(members, result.members, strict=True):
                     refusal = _refusal(of_member, result, profile)
@@ -202,7 +203,9 @@ class GroupAttempts:
         self._parts.queue.requeue_group(attempt.queued, root_status)
         return decisions
 
-    def _commit(self, members: Sequence[QueuedMember], result: GroupResult, profile: Profile) -> list[Decision]:
+    def _commit(
+        self, attempt: _Attempt, members: Sequence[QueuedMember], result: GroupResult, profile: Profile
+    ) -> list[Decision]:
         """Assume, reserve and permit the members that were placed, and start their bindings; reject
         the others.
 
@@ -214,8 +217,9 @@ class GroupAttempts:
             decision = of_member.decision
             if isinstance(decision, Scheduled):
                 decision.state.group_cycle = decision.state.placement = None
-                self._parts.queue.nominator.forget(member.uid)
-                decision = cycle.assume_and_reserve(profile, decision)
+                if member.uid not in attempt.kept:
+                    self._parts.queue.nominator.forget(member.uid)
+                    decision = cycle.assume_and_reserve(profile, decision)
             reserved.append((member, decision))
         permitted = [
             (member, cycle.permit(profile, decision) if isinstance(decision, Scheduled) else decision)
@@ -297,6 +301,8 @@ class _Attempt:
         self.root = queued.root
         #: PodGroup → its members in queue order, in the order of the tree.
         self.members: dict[GroupKey, Sequence[QueuedMember]] = {}
+        #: Uids of members that the cycle left assumed.
+        self.kept: set[str] = set()
         self._infos: dict[str, PodInfo] = {}
         for leaf in self.root.leaves():
             for member in queued.members.get(leaf.key, ()):

@@ -38,6 +38,8 @@ class AssumedMembers:
         self._nominator = nominator
         self._profile = profile
         self._members: list[Scheduled] = []
+        #: Whether a Reserve plugin applies to one of the members.
+        self._has_reserved = False
 
     def __len__(self) -> int:
         """Return the number of members: a mark for `revert_to`."""
@@ -47,6 +49,7 @@ class AssumedMembers:
         """Assume and reserve a member; return the rejection if Reserve refuses."""
         self._nominator.forget(found.pod.uid)
         reserved = self._cycle.assume_and_reserve(self._profile, found)
+        self._has_reserved |= bool(self._profile.reserve.for_pod(found.pod))
         if isinstance(reserved, Scheduled):
             self._members.append(reserved)
         else:
@@ -66,10 +69,14 @@ class AssumedMembers:
             commit.unreserve_and_forget(self._cache, self._profile, member.state, member.pod, member.node)
             self._restore_nomination(member)
 
-    def release(self) -> list[Scheduled]:
-        """Return all members, which stay assumed, and forget about them."""
-        released, self._members = self._members, []
-        return released
+    def keep(self) -> set[str]:
+        """Let the members stay assumed, and return their uids. If Reserve plugins apply to some, all are
+        reverted instead, because these plugins run again for the decision."""
+        if self._has_reserved:
+            self.revert_to(0)
+        kept = {member.pod.uid for member in self._members}
+        self._members.clear()
+        return kept
 
     def _restore_nomination(self, member: Scheduled) -> None:
         pod = member.pod.pod

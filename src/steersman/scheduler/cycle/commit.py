@@ -45,7 +45,7 @@ def permit(profile: Profile, state: CycleState, pod: PodInfo, node: str) -> tupl
     """Run the Permit plugins and return the first rejection, if any, and the timeouts of the
     plugins that returned Wait."""
     waits: dict[str, float] = {}
-    for call in profile.permit:
+    for call in profile.permit.for_pod(pod):
         answer = _ask(call, state, pod, node)
         if answer.status.code is Code.WAIT:
             waits[call.name] = min(answer.timeout_seconds, MAX_WAIT_SECONDS)

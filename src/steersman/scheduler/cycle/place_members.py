@@ -10,7 +10,10 @@ Members stay assumed; `schedule_group` reverts them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Final, TypeAlias
+
+import msgspec
 
 from steersman.framework import (
     Code,
@@ -40,6 +43,8 @@ OVER_BUDGET: Final = (
 )
 #: Maximum number of slices of a search for which the cycle of a pod would be postponed.
 MAX_SLICES: Final = 250
+#: Maximum number of replicas that are placed together.
+MAX_REPLICAS: Final = 64
 SEARCH_TOO_LONG: Final = "the search for devices takes too long for the cycle of a pod group"
 
 MemberDecision: TypeAlias = Scheduled | Unschedulable | Failed
@@ -60,6 +65,8 @@ class MemberPlacer:
         self._assumed = assumed
         self._observer = observer
         self._steps = 0
+        #: The latest member that fits no node, while nothing was assumed since.
+        self._refused: Unschedulable | None = None
 
     def count_steps(self, steps: int) -> None:
         """Count members that are tried or assumed. Raises OverBudget."""
@@ -71,6 +78,7 @@ class MemberPlacer:
         """Try the members of a leaf that has `scheduled` running or assumed members; the attempt is
         completed."""
         pods = group.unscheduled_pods
+        self._refused = None
         progress = _Progress(self._profile, group, trial, attempt, PlacementProgress(len(pods), scheduled))
         status = progress.feasible()
         if status is not None and status.code is Code.UNSCHEDULABLE:
@@ -86,10 +94,31 @@ class MemberPlacer:
         return progress.result
 
     def _place_next(self, pods: Sequence[PodInfo], trial: PlacementTrial) -> Sequence[MemberDecision]:
-        """Place the first of the pods, or the first few."""
+        """Place the first of the pods, or the first few if they are replicas."""
         self.count_steps(1)
-        found = self._find_node(pods[0], trial)
-        return (self._assumed.assume(found) if isinstance(found, Scheduled) else found,)
+        first, refused = pods[0], self._refused
+        if refused is not None and refused.pod.template is first.template and self._cycle.is_alike(refused.pod, first):
+            return (msgspec.structs.replace(refused, pod=first),)
+        self._refused = None
+        placed = self._place_replicas(pods) if trial.outside is None and self._observer is None else ()
+        if placed:
+            return placed
+        found = self._find_node(first, trial)
+        if isinstance(found, Scheduled):
+            return (self._assumed.assume(found),)
+        if isinstance(found, Unschedulable):
+            self._refused = found
+        return (found,)
+
+    def _place_replicas(self, pods: Sequence[PodInfo]) -> Sequence[Scheduled]:
+        """Place leading pods of one template whose signature alone determines the node."""
+        template = pods[0].template
+        replicas = list(takewhile(lambda pod: pod.template is template, pods[:MAX_REPLICAS]))
+        placed = self._cycle.schedule_replicas(replicas, without_permit=True)
+        if placed:
+            self.count_steps(len(placed) - 1)
+            self._assumed.add(placed)
+        return placed
 
     def _find_node(self, pod: PodInfo, trial: PlacementTrial) -> MemberDecision:
         for _ in range(MAX_SLICES):

@@ -124,14 +124,22 @@ class GroupScheduling:
         self._choices: list[PlacementChoice] = []
         self._placement: str | None = None
         self._preemption: GroupPreemption | None = None
+        #: Uids of members that stay assumed on their nodes.
+        self.kept: set[str] = set()
         #: Status of the root before PodGroupPostFilter; None is success.
         self.root_status: Status | None = None
 
     # -- the whole cycle --------------------------------------------------------------------------
 
     def run(self) -> Results:
-        """Return the results of all groups of the tree, with all members. Nothing stays assumed."""
-        results = self._try_root(self._state)
+        """Return the results of all groups of the tree, with all members. Only members in `kept` stay
+        assumed."""
+        try:
+            results = self._try_root(self._state)
+            if results[self._root.key].is_success:
+                self.kept = self._assumed.keep()
+        finally:
+            self._assumed.revert_to(0)
         self.root_status = results[self._root.key].status.value
         self._complete(results)
         if self.root_status is not None and self.root_status.code is Code.UNSCHEDULABLE:
@@ -158,13 +166,10 @@ class GroupScheduling:
     def _try_root(self, state: CycleState) -> Results:
         """Try the tree once; a success without any placed member is a rejection."""
         results: Results = {}
-        mark = len(self._assumed)
         try:
             root = self._run(self._group_step(self._root, state, None, results))
         except OverBudget:
             root = _failed(self._root, error(OVER_BUDGET.format(MAX_STEPS)))
-        finally:
-            self._assumed.revert_to(mark)
         results[self._root.key] = root
         if root.is_success and not root.any_scheduled:
             root.status = SharedStatus(rejected())
@@ -202,8 +207,9 @@ class GroupScheduling:
     def _try_placements(
         self, group: PodGroupInfo, state: CycleState, parent: PlacementTrial | None, results: Results
     ) -> Step:
-        """Try the group in every placement and choose the best one. If the gate CompositePodGroup is
-        on, its members are assumed again for the groups that follow."""
+        """Try the group in every placement and choose the best one. Its members stay assumed if there
+        is one placement; with the gate CompositePodGroup they are assumed again otherwise, for the
+        groups that follow."""
         placements = generate_placements(self._profile, state, group, self._parent_placement(parent))
         if isinstance(placements, Status):
             self._placement_statuses.append((group.key, placements))
@@ -217,7 +223,8 @@ class GroupScheduling:
             tried: Results = {}
             mark = len(self._assumed)
             result = yield from self._try_placement(group, trial, placement, tried)
-            self._assumed.revert_to(mark)
+            if len(placements) > 1 or not result.is_success:
+                self._assumed.revert_to(mark)
             if result.status.code is Code.ERROR:
                 return result
             first = tried if first is None else first
@@ -231,7 +238,7 @@ class GroupScheduling:
         if isinstance(chosen, Status):
             return _failed(group, chosen)
         best = successful[chosen][1]
-        if self._has_composites:
+        if self._has_composites and len(placements) > 1:
             refused = self._assume_again(group, best)
             if refused is not None:
                 return _failed(group, error(ASSUMING_FAILED.format(refused)))
@@ -398,7 +405,10 @@ class GroupScheduling:
 
     def _simulate(self) -> tuple[PodGroupAssignments, Status]:
         """Schedule the tree on the current cluster, for plugins that have changed it."""
-        results = self._try_root(CycleState())
+        try:
+            results = self._try_root(CycleState())
+        finally:
+            self._assumed.revert_to(0)
         status = results[self._root.key].status.value
         return PodGroupAssignments(None, tuple(_proposed(results.values()))), status or Status(Code.SUCCESS)
 

@@ -177,7 +177,7 @@ class SchedulingCycle:
         profile = self.profiles.get(pods[0].scheduler_name)
         if (
             profile is None
-            or (profile.permit and not without_permit)
+            or (profile.permit.for_pod(pods[0]) and not without_permit)
             or (pods[0].shape.is_large and self._over_budget(pods[0]))
             or profile.reserve.for_pod(pods[0])
             or self._scalar
@@ -185,6 +185,14 @@ class SchedulingCycle:
         ):
             return []
         return place_replicas(pods, profile.name, self._engines[profile.name], self._cache, self.rng, digests)
+
+    def is_alike(self, refused: PodInfo, pod: PodInfo) -> bool:
+        """Return whether a pod fits no node because another one of its template, which was evaluated
+        last, does not: the signature alone determines the result."""
+        engine = self._signature_engines.get(pod.scheduler_name)
+        if engine is None or refused.nominated_node or pod.nominated_node or self._nominations().by_node:
+            return False
+        return not pod.shape.is_large and engine.signatures.get(pod).is_complete
 
     def has_cached_totals(self, pod: PodInfo) -> bool:
         """Return whether nodes are ranked for the pod by cached totals, so that `digests` of its
@@ -315,7 +323,7 @@ class SchedulingCycle:
         """Assume the pod on the chosen node, then run Reserve and Permit. An exception leaves
         nothing assumed or reserved."""
         scheduled = Scheduled(pod, profile.name, choice, feasible, state)
-        if not profile.permit and not profile.reserve.for_pod(pod):
+        if not profile.permit.for_pod(pod) and not profile.reserve.for_pod(pod):
             self._cache.assume(pod, choice.node)
             return scheduled
         reserved = self.assume_and_reserve(profile, scheduled)

@@ -139,7 +139,7 @@ class SignatureEntry:
         profile = plan.profile
         #: Whether it is complete, and no Reserve, Permit or PreBind plugin applies to its pods.
         self.needs_no_reserve_or_permit = self.is_complete and not (
-            profile.permit
+            profile.permit.for_pod(pod)
             or profile.reserve.for_pod(pod)
             or profile.pre_bind.for_pod(pod)
             or not profile.binds_by_default

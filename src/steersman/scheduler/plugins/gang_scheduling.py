@@ -72,6 +72,9 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, PlacementFeasiblePlugin, En
         self._handle = handle
         self._has_composites = handle.gates.enabled(COMPOSITE_GATE)
 
+    def concerns(self, pod: PodInfo) -> bool:
+        return pod.spec.scheduling_group is not None
+
     # -- PreEnqueue -------------------------------------------------------------------------------
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:

@@ -52,7 +52,17 @@ class QueuedMember(QueuedPodInfo):
 class QueuedPodGroup(QueuedEntity):
     """A tree of groups with its waiting members."""
 
-    __slots__ = ("_gated", "_members_by_key", "_pending", "_rejections", "_unentered", "_unrejected", "members", "root")
+    __slots__ = (
+        "_gated",
+        "_members_by_key",
+        "_pending",
+        "_rejections",
+        "_unchecked",
+        "_unentered",
+        "_unrejected",
+        "members",
+        "root",
+    )
 
     noun: ClassVar[str] = "pod group"
 
@@ -71,6 +81,8 @@ class QueuedPodGroup(QueuedEntity):
         self._pending = 0
         #: Gated members in their order.
         self._gated: list[QueuedMember] = []
+        #: Members for which PreEnqueue has not run in this group.
+        self._unchecked: dict[str, QueuedMember] = {}
         #: Members that have never entered activeQ.
         self._unentered: dict[str, QueuedMember] = {}
 
@@ -100,7 +112,7 @@ class QueuedPodGroup(QueuedEntity):
         member.order = member.current_order()
         self.profile = member.profile
         insort(self.members.setdefault(member.leaf, []), member, key=_order)
-        self._members_by_key[member.key] = member
+        self._members_by_key[member.key] = self._unchecked[member.key] = member
         if member.initial_attempt == NEVER:
             self._unentered[member.key] = member
         self._count(member)
@@ -128,6 +140,7 @@ class QueuedPodGroup(QueuedEntity):
 
     def _released(self, member: QueuedMember) -> None:
         member.group = None
+        self._unchecked.pop(member.key, None)
         self._unentered.pop(member.key, None)
         self._uncount(member)
         if member.is_gated:
@@ -161,6 +174,11 @@ class QueuedPodGroup(QueuedEntity):
             insort(self._gated, member, key=_order)
         elif was_gated and not member.is_gated:
             _take_out(self._gated, member)
+
+    def take_unchecked(self) -> list[QueuedMember]:
+        """Return the members for which PreEnqueue has not run in this group, and assume that it will."""
+        unchecked, self._unchecked = list(self._unchecked.values()), {}
+        return unchecked
 
     @property
     def last_gated(self) -> QueuedMember | None:

@@ -18,7 +18,7 @@ from steersman.framework import Code, error
 from steersman.scheduler.queue.hints import Strategy
 from steersman.scheduler.queue.nominator import Nominator
 from steersman.scheduler.queue.queued_pod import NEVER, Place, QueuedPodInfo
-from steersman.scheduler.queue.queued_pod_group import Queued, QueuedPodGroup
+from steersman.scheduler.queue.queued_pod_group import Queued, QueuedMember, QueuedPodGroup
 from steersman.scheduler.queue.settings import PreEnqueue, QueueMetrics, QueueProfile, ReportGate
 from steersman.scheduler.queue.sub_queues import SubQueues
 
@@ -44,16 +44,30 @@ class PreEnqueueGate:
         self.check = metrics.measured_gate(self._check)
 
     def check_entity(self, queued: Queued) -> None:
-        """Check a pod, or all members of a group: the gate of the last gated member is the group's."""
+        """Check a pod, or all members of a group: the gate of the last gated member is the group's.
+
+        While that one stays gated, only new members are checked besides, because checking all of them
+        for each new one would take quadratic time.
+        """
         if not isinstance(queued, QueuedPodGroup):
             self.check(queued)
             return
-        for member in queued.pods():
-            was_gated = member.is_gated
-            self.check(member)
-            queued.recount(member, was_gated)
+        unchecked, last = queued.take_unchecked(), queued.last_gated
+        if last is None or not self._is_still_gated(queued, last):
+            unchecked = list(queued.pods())
+        for member in unchecked:
+            self._check_member(queued, member)
         last = queued.last_gated
         queued.gating_plugin = "" if last is None else last.gating_plugin
+
+    def _is_still_gated(self, group: QueuedPodGroup, member: QueuedMember) -> bool:
+        self._check_member(group, member)
+        return member.is_gated
+
+    def _check_member(self, group: QueuedPodGroup, member: QueuedMember) -> None:
+        was_gated = member.is_gated
+        self.check(member)
+        group.recount(member, was_gated)
 
     def _check(self, queued: QueuedPodInfo, report: ReportGate | None) -> None:
         """Set or clear the pod's gating plugin. The current gating plugin is called first."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Reserve and PreBind plugins that apply to a pod, cached by shape; for most pods none do."""
+"""The Reserve, Permit and PreBind plugins that apply to a pod, cached by shape; for most pods none do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MAX_SHAPES = 1 << 10
 CALLS_BY_SHAPE = CacheSpec(
     name="calls by shape",
     attributes=("ApplicableCalls._by_shape", "ApplicableCalls._young"),
-    contents="the Reserve and PreBind plugins that apply to a pod",
+    contents="the Reserve, Permit and PreBind plugins that apply to a pod",
     key="token of the shape",
     invalidation="never: a shape does not change",
     limit="1,024 shapes, most recently used (`LruCache`)",

@@ -152,7 +152,7 @@ class Profile(msgspec.Struct, frozen=True):
     pre_score: tuple[StatusCall, ...]
     score: tuple[ScoreCall, ...]
     reserve: ApplicableCalls[ReserveCall]
-    permit: tuple[RawCall, ...]
+    permit: ApplicableCalls[RawCall]
     pre_bind: ApplicableCalls[PreBindCall]
     bind: tuple[RawCall, ...]
     post_bind: tuple[StatusCall, ...]
@@ -190,7 +190,7 @@ def build(spec: ProfileSpec, instances: Mapping[str, object], *, gates: Gates = 
         pre_score=wire.status_calls("preScore", "PreScore", "pre_score", 3),
         score=tuple(_score_call(ref, plugin) for ref, plugin in wire.plugins_at("score")),
         reserve=ApplicableCalls(_reserve_call(ref.name, plugin) for ref, plugin in wire.plugins_at("reserve")),
-        permit=wire.raw_calls("permit", "permit"),
+        permit=ApplicableCalls(wire.raw_calls("permit", "permit")),
         pre_bind=ApplicableCalls(_pre_bind_call(ref.name, plugin) for ref, plugin in wire.plugins_at("preBind")),
         bind=wire.raw_calls("bind", "bind"),
         post_bind=wire.status_calls("postBind", "PostBind", "post_bind", 3),

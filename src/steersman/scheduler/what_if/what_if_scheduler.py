@@ -139,7 +139,7 @@ class WhatIfScheduler:
         """Return whether in-tree plugins alone schedule such pods: no extender, Permit plugin or
         claim takes part."""
         profile = self.profiles.get(pod.scheduler_name)
-        if profile is None or profile.permit or self.scheduler.options.extenders:
+        if profile is None or profile.permit.for_pod(pod) or self.scheduler.options.extenders:
             return False
         return self._in_tree_only[profile.name] and not pod.shape.has_claims and not pod.spec.resource_claims
 

@@ -137,7 +137,8 @@ class PodProbe:
 def missing_permission(simulation: Simulation, pod: api.Pod) -> str:
     """Return why a pod that fits would not be bound now: a Reserve or Permit plugin rejects it, or lets it wait although all
     pending pods are tried with it. "" if it would be bound."""
-    if not _profile_for(simulation.scheduler.profiles, pod).permit:
+    info = WhatIfScheduler(simulation.scheduler).info(pod)
+    if not _profile_for(simulation.scheduler.profiles, pod).permit.for_pod(info):
         return ""
     with simulation.fork() as alone:
         decision = alone.decide_on(WhatIfScheduler(alone.scheduler).info(pod))
