@@ -161,6 +161,7 @@ from steersman.framework.pod_groups import (
     PreFilteredMembers as PreFilteredMembers,
     ProposedAssignment as ProposedAssignment,
     ScheduleGroup as ScheduleGroup,
+    TellsHelpedGroups as TellsHelpedGroups,
 )
 from steersman.framework.pod_info import (
     ANY_ADDRESS as ANY_ADDRESS,

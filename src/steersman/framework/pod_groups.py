@@ -9,14 +9,15 @@ extension points of a group's scheduling cycle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
 from steersman import api
 from steersman.framework.cycle_state import CycleState
+from steersman.framework.events import ClusterEvent
 from steersman.framework.plugin import Plugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
@@ -182,6 +183,18 @@ class PodGroupPostFilterResult(msgspec.Struct, frozen=True):
     nominated_nodes: Mapping[str, str] = {}
     #: How the plugin arrived at the result, in a type of its own; shown in explanations.
     report: object = None
+
+
+@runtime_checkable
+class TellsHelpedGroups(Protocol):
+    """Optional method of PreEnqueue plugins whose hints concern whole trees of groups.
+
+    `helped_groups(event, old, new)` returns the roots of the trees whose members the hints of the plugin
+    would queue. The hints are not called for members of other trees that wait because of this plugin
+    alone. It is called only for events that the plugin registers for.
+    """
+
+    def helped_groups(self, event: ClusterEvent, old: object, new: object, /) -> Collection[GroupKey]: ...
 
 
 ScheduleGroup = Callable[[], tuple[PodGroupAssignments, Status]]

@@ -226,6 +226,10 @@ class GroupAttempts:
             for member, decision in reserved
         ]
         for member, decision in permitted:
+            if isinstance(decision, Scheduled) and not decision.waits:
+                # Before the first binding, so that its events are not recorded for the others.
+                self._parts.queue.done(member.uid)
+        for member, decision in permitted:
             if isinstance(decision, Scheduled):
                 self._parts.observers.decided(member, decision)
                 self._settled.add(member.uid)

@@ -9,7 +9,15 @@ import msgspec
 
 from steersman import api
 from steersman.base.graph_copy import copied_attributes, emptied
-from steersman.framework import ClusterEvent, PodInfo, PodShapes, Status, UngatesPods
+from steersman.framework import (
+    ClusterEvent,
+    GroupKey,
+    PodInfo,
+    PodShapes,
+    Status,
+    TellsHelpedGroups,
+    UngatesPods,
+)
 from steersman.scheduler.runtime.profile import StatusCall
 
 
@@ -77,7 +85,15 @@ class ReleasingPreEnqueueStep(PreEnqueueStep, frozen=True):
     ungated_pods: Callable[[ClusterEvent, object, object], Collection[str]]
 
 
+class GroupPreEnqueueStep(PreEnqueueStep, frozen=True):
+    """A PreEnqueue plugin that implements `helped_groups`, as called by the queue."""
+
+    helped_groups: Callable[[ClusterEvent, object, object], Collection[GroupKey]]
+
+
 def pre_enqueue_step(call: StatusCall, info: Callable[[api.Pod], PodInfo]) -> PreEnqueueStep:
+    if isinstance(call.plugin, TellsHelpedGroups):
+        return GroupPreEnqueueStep(call.name, call.run, info, call.plugin.helped_groups)
     if isinstance(call.plugin, UngatesPods):
         return ReleasingPreEnqueueStep(call.name, call.run, info, call.plugin.ungated_pods)
     return PreEnqueueStep(call.name, call.run, info)

@@ -8,7 +8,7 @@ them have a node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from steersman import api
@@ -184,6 +184,14 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, PlacementFeasiblePlugin, En
         decreased = was is not None and gang is not None and gang.min_count < was.min_count
         return self.after_group_added(waiting, None, now) if decreased else QueueingHint.SKIP
 
+    def helped_groups(self, event: ClusterEvent, old: object, new: object, /) -> Collection[GroupKey]:
+        """Return the root of the tree that the pod or group belongs to (`TellsHelpedGroups`)."""
+        key, groups = _key_of(new), self._handle.pod_groups
+        if key is None or groups is None:
+            return ()
+        root = groups.root(key) if self._has_composites else key
+        return () if root is None else (root,)
+
     def _is_same_tree(self, waiting: api.Pod, other: GroupKey) -> bool:
         key, groups = _group_key(waiting), self._handle.pod_groups
         if key is None or groups is None:
@@ -277,6 +285,16 @@ def _count(members: PodGroupState) -> int:
 
 def _scheduled_count(members: PodGroupState) -> int:
     return members.scheduled_count
+
+
+def _key_of(obj: object) -> GroupKey | None:
+    """Return the group of a pod, or the key of a group."""
+    if isinstance(obj, api.Pod):
+        return _group_key(obj)
+    if not isinstance(obj, api.PodGroup | api.CompositePodGroup):
+        return None
+    kind = GroupKind.POD_GROUP if isinstance(obj, api.PodGroup) else GroupKind.COMPOSITE
+    return GroupKey(kind, obj.metadata.namespace, obj.metadata.name)
 
 
 def _is_leaf(key: GroupKey) -> bool:

@@ -8,7 +8,7 @@ they go. Every method returns whether a pod became poppable.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from steersman import api
@@ -17,11 +17,12 @@ from steersman.framework import UNSCHEDULABLE_TIMEOUT, ClusterEvent, PodEvents
 from steersman.scheduler.queue.hints import HintTable, Interest, Strategy
 from steersman.scheduler.queue.queued_pod_group import Queued, QueuedPodGroup
 from steersman.scheduler.queue.requeue import Requeuer
-from steersman.scheduler.queue.settings import ReleasingGate
+from steersman.scheduler.queue.settings import GroupGate, ReleasingGate
 from steersman.scheduler.queue.sub_queues import SubQueues
 
 logger = logging.getLogger(__name__)
 
+FAILED_TO_TELL: Final = "PreEnqueue plugin %s raised in %s for event %s"
 QUEUE: Final = "queue"
 """Component name in reports to `InternalErrors`."""
 
@@ -38,6 +39,7 @@ class EventMoves:
         hints: HintTable,
         requeuer: Requeuer,
         releasing_gates: Iterable[ReleasingGate],
+        group_gates: Iterable[GroupGate],
         current_time: Callable[[], int],
         pod_events: PodEvents,
         internal_errors: InternalErrors | None = None,
@@ -48,6 +50,7 @@ class EventMoves:
         self._hints = hints
         self._requeuer = requeuer
         self._releasing_gates = tuple(releasing_gates)
+        self._group_gates = tuple(group_gates)
         self._current_time = current_time
 
     @property
@@ -75,7 +78,11 @@ class EventMoves:
         if not interest:
             return False
         waiting = self._queues.unschedulable
-        pods: list[Queued] = list(waiting.pods) if interest.is_wildcard else waiting.rejected_by(interest.plugins)
+        pods: list[Queued] = (
+            list(waiting.pods)
+            if interest.is_wildcard
+            else waiting.rejected_by(interest.plugins, self._helped(interest, old, new))
+        )
         if not interest.is_wildcard:
             pods += self._released(interest, old, new)
         if pre_check is not None:
@@ -101,6 +108,19 @@ class EventMoves:
             queued.mark_flushed(True)
             queued.flushed_at = now
         return bool(overdue) and self._move(overdue, self._hints.interest(UNSCHEDULABLE_TIMEOUT), None, None)
+
+    def _helped(self, interest: Interest, old: object, new: object) -> Mapping[str, Collection[str]]:
+        """Return the keys of the groups that the event may help, by plugin that names them."""
+        helped: dict[str, set[str]] = {}
+        for gate in self._group_gates:
+            if gate.name in interest.plugins:
+                try:
+                    keys = gate.helped_groups(interest.event, old, new)
+                except (Exception, SystemExit):
+                    logger.exception(FAILED_TO_TELL, gate.name, "helped_groups", interest.event.label)
+                    return {}
+                helped.setdefault(gate.name, set()).update(map(str, keys))
+        return helped
 
     def _released(self, interest: Interest, old: object, new: object) -> list[Queued]:
         """Return the gated pods that the event ungates, according to gates that implement
@@ -162,5 +182,5 @@ def _released_uids(gate: ReleasingGate, event: ClusterEvent, old: object, new: o
     try:
         return gate.ungated_pods(event, old, new)
     except (Exception, SystemExit):
-        logger.exception("PreEnqueue plugin %s raised in ungated_pods for event %s", gate.name, event.label)
+        logger.exception(FAILED_TO_TELL, gate.name, "ungated_pods", event.label)
         return None

@@ -118,7 +118,14 @@ class SchedulingQueue(QueueViews):
             )
         self._internal_errors = internal_errors
         self._event_moves = EventMoves(
-            self._queues, hints, self._requeuer, releasing_gates, self._now, self.pod_events, internal_errors
+            self._queues,
+            hints,
+            self._requeuer,
+            releasing_gates,
+            [gate for profile in profiles.values() for gate in profile.group_gates],
+            self._now,
+            self.pod_events,
+            internal_errors,
         )
 
     # Pods of the API server

@@ -21,6 +21,7 @@ from steersman.framework import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    GroupKey,
     HintFn,
     PodEvents,
     Status,
@@ -86,6 +87,14 @@ class ReleasingGate(PreEnqueue, Protocol):
     def ungated_pods(self, event: ClusterEvent, old: object, new: object, /) -> Collection[str]: ...
 
 
+@runtime_checkable
+class GroupGate(PreEnqueue, Protocol):
+    """A PreEnqueue plugin that names the trees of groups that an event may help; see
+    `framework.TellsHelpedGroups`."""
+
+    def helped_groups(self, event: ClusterEvent, old: object, new: object, /) -> Collection[GroupKey]: ...
+
+
 HintRow = tuple[str, ClusterEventWithHint]
 """A plugin's name with one of its registrations."""
 
@@ -99,6 +108,10 @@ class QueueProfile(msgspec.Struct, frozen=True):
     @property
     def releasing_gates(self) -> list[ReleasingGate]:
         return [plugin for plugin in self.pre_enqueue if isinstance(plugin, ReleasingGate)]
+
+    @property
+    def group_gates(self) -> list[GroupGate]:
+        return [plugin for plugin in self.pre_enqueue if isinstance(plugin, GroupGate)]
 
 
 _EVERYTHING: Final = tuple(

@@ -9,7 +9,7 @@ preemptors is deleted, one of them is checked.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from steersman.scheduler.queue.heap import QueuedPodHeap
@@ -19,6 +19,7 @@ from steersman.scheduler.queue.settings import QueueMetrics
 
 _ANY_EVENT: Final = ""
 """Index entry of pods that every event concerns: those of profiles without registrations."""
+_ALL: Final[Mapping[str, Collection[str]]] = {}
 
 
 class UnschedulablePods:
@@ -95,11 +96,13 @@ class UnschedulablePods:
         first = self.pods.peek()
         return None if first is None else self.deadline(first) + 1
 
-    def rejected_by(self, plugins: Iterable[str]) -> list[Queued]:
-        """Return the pods that an event may move for which only these plugins are registered."""
+    def rejected_by(self, plugins: Iterable[str], helped: Mapping[str, Collection[str]] = _ALL) -> list[Queued]:
+        """Return the pods that an event may move for which only these plugins are registered. For a
+        plugin in `helped` only the groups with these keys are considered."""
         found: dict[str, Queued] = {}
         for plugin in (*plugins, _ANY_EVENT):
-            found.update(self._by_rejector.get(plugin, {}))
+            listed, keys = self._by_rejector.get(plugin, {}), helped.get(plugin)
+            found.update(listed if keys is None else {key: listed[key] for key in keys if key in listed})
         return list(found.values())
 
     def is_any_rejected_by(self, plugins: Iterable[str]) -> bool:
