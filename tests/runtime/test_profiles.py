@@ -103,7 +103,7 @@ class TestWiring:
             "preScore": profile.pre_score,
             "score": profile.score,
             "reserve": [*profile.reserve],
-            "permit": profile.permit,
+            "permit": [*profile.permit],
             "preBind": [*profile.pre_bind],
             "bind": profile.bind,
             "postBind": profile.post_bind,

@@ -55,7 +55,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
             "GroupKey GroupKind Placement PlacementFeasiblePlugin PlacementGeneratePlugin "
             "PlacementProgress PlacementScore PlacementScorePlugin PodGroupAssignments "
             "PodGroupInfo PodGroupPostFilterPlugin PodGroupPostFilterResult PodGroupState "
-            "PodGroups PreFilteredMembers ProposedAssignment ScheduleGroup TellsHelpedGroups"
+            "HelpsGroups PodGroups PreFilteredMembers ProposedAssignment ScheduleGroup"
         ),
         "pod_info": (
             "ANY_ADDRESS AffinityTerm HostPort POD_SHAPES PodInfo PodShape PodShapes "

@@ -146,6 +146,7 @@ from steersman.framework.plugin import (
 from steersman.framework.pod_groups import (
     GroupKey as GroupKey,
     GroupKind as GroupKind,
+    HelpsGroups as HelpsGroups,
     Placement as Placement,
     PlacementFeasiblePlugin as PlacementFeasiblePlugin,
     PlacementGeneratePlugin as PlacementGeneratePlugin,
@@ -161,7 +162,6 @@ from steersman.framework.pod_groups import (
     PreFilteredMembers as PreFilteredMembers,
     ProposedAssignment as ProposedAssignment,
     ScheduleGroup as ScheduleGroup,
-    TellsHelpedGroups as TellsHelpedGroups,
 )
 from steersman.framework.pod_info import (
     ANY_ADDRESS as ANY_ADDRESS,

@@ -186,7 +186,7 @@ class PodGroupPostFilterResult(msgspec.Struct, frozen=True):
 
 
 @runtime_checkable
-class TellsHelpedGroups(Protocol):
+class HelpsGroups(Protocol):
     """Optional method of PreEnqueue plugins whose hints concern whole trees of groups.
 
     `helped_groups(event, old, new)` returns the roots of the trees whose members the hints of the plugin

@@ -12,10 +12,10 @@ from steersman.base.graph_copy import copied_attributes, emptied
 from steersman.framework import (
     ClusterEvent,
     GroupKey,
+    HelpsGroups,
     PodInfo,
     PodShapes,
     Status,
-    TellsHelpedGroups,
     UngatesPods,
 )
 from steersman.scheduler.runtime.profile import StatusCall
@@ -92,7 +92,7 @@ class GroupPreEnqueueStep(PreEnqueueStep, frozen=True):
 
 
 def pre_enqueue_step(call: StatusCall, info: Callable[[api.Pod], PodInfo]) -> PreEnqueueStep:
-    if isinstance(call.plugin, TellsHelpedGroups):
+    if isinstance(call.plugin, HelpsGroups):
         return GroupPreEnqueueStep(call.name, call.run, info, call.plugin.helped_groups)
     if isinstance(call.plugin, UngatesPods):
         return ReleasingPreEnqueueStep(call.name, call.run, info, call.plugin.ungated_pods)

@@ -185,7 +185,7 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, PlacementFeasiblePlugin, En
         return self.after_group_added(waiting, None, now) if decreased else QueueingHint.SKIP
 
     def helped_groups(self, event: ClusterEvent, old: object, new: object, /) -> Collection[GroupKey]:
-        """Return the root of the tree that the pod or group belongs to (`TellsHelpedGroups`)."""
+        """Return the root of the tree that the pod or group belongs to (`HelpsGroups`)."""
         key, groups = _key_of(new), self._handle.pod_groups
         if key is None or groups is None:
             return ()

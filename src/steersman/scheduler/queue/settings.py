@@ -90,7 +90,7 @@ class ReleasingGate(PreEnqueue, Protocol):
 @runtime_checkable
 class GroupGate(PreEnqueue, Protocol):
     """A PreEnqueue plugin that names the trees of groups that an event may help; see
-    `framework.TellsHelpedGroups`."""
+    `framework.HelpsGroups`."""
 
     def helped_groups(self, event: ClusterEvent, old: object, new: object, /) -> Collection[GroupKey]: ...
 
