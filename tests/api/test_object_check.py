@@ -184,6 +184,11 @@ def test_the_work_for_errors_of_one_object_grows_no_faster_than_their_number(
     assert (described, parsed) == (1, 1)
 
 
+def test_a_wrong_network_of_a_node_is_refused_without_a_list_of_networks(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"spec\.podCIDRs\[0\]: Invalid value: \"x\": must be a valid CIDR value"):
+        load(tmp_path / "node.yaml", "{apiVersion: v1, kind: Node, metadata: {name: n}, spec: {podCIDR: x}}")
+
+
 def test_lenient_validation_continues_with_notes(tmp_path: Path) -> None:
     loaded = load(tmp_path / "a.yaml", INVALID, "lenient")
     assert len(loaded.objects) == 2

@@ -12,8 +12,7 @@ import yaml
 from steersman.api.defaults import with_default_fields
 from steersman.api.schemas import FieldSchema, schema_of
 from steersman.api.strict_decoding import DecodingError, decoded
-from steersman.api.validation import validate, validate_update
-from steersman.api.validation.metadata import validate_metadata
+from steersman.api.validation import validate, validate_metadata, validate_update, with_metadata_errors
 from steersman.cluster.apiserver.invalid_objects import refuse
 from steersman.cluster.apiserver.patches import merge_patched
 from steersman.cluster.store.errors import StatusError
@@ -38,7 +37,10 @@ def schema_for(document: dict[str, Any]) -> FieldSchema:
 def validated(document: dict[str, Any], old: dict[str, Any] | None = None) -> None:
     known = with_default_fields(decoded(document, schema_for(document), "Strict").document)
     stored = old and with_default_fields(old)
-    problems = [*validate_metadata(known, stored), *(validate_update(known, stored) if stored else validate(known))]
+    if stored is None:
+        problems = with_metadata_errors(known, validate(known))
+    else:
+        problems = [*validate_metadata(known, stored), *validate_update(known, stored)]
     refuse(known["apiVersion"], known["kind"], known["metadata"].get("name", ""), problems)
 
 

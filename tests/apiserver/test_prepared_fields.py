@@ -24,9 +24,9 @@ def test_a_namespace_keeps_its_finalizers_and_has_its_name_as_a_label() -> None:
 
 
 def test_the_only_network_of_a_node_is_the_first_of_its_networks() -> None:
-    made = prepared(document("v1", "Node", spec={"podCIDR": "10.1.0.0/24", "podCIDRs": ["10.2.0.0/24"]}), None, NOW)
+    made = with_default_fields(document("v1", "Node", spec={"podCIDR": "10.1.0.0/24", "podCIDRs": ["10.2.0.0/24"]}))
     assert made["spec"]["podCIDRs"] == ["10.1.0.0/24"]
-    made = prepared(document("v1", "Node", spec={"podCIDRs": ["10.2.0.0/24"]}), None, NOW)
+    made = with_default_fields(document("v1", "Node", spec={"podCIDRs": ["10.2.0.0/24"]}))
     assert made["spec"]["podCIDR"] == "10.2.0.0/24"
 
 

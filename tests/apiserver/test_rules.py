@@ -42,7 +42,7 @@ def collection(document: Document) -> str:
     kind, api_version = document["kind"], document["apiVersion"]
     root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
     plural = PLURALS.get(kind, f"{kind.lower()}s")
-    is_cluster_wide = kind in ("PriorityClass", "Namespace", "Node")
+    is_cluster_wide = kind in ("PriorityClass", "Namespace", "Node", "PersistentVolume")
     return f"{root}/{plural}" if is_cluster_wide else f"{root}/namespaces/default/{plural}"
 
 

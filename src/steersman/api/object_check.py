@@ -28,7 +28,7 @@ from steersman.api.strict_decoding import DecodingError, decoded
 from steersman.api.unknown_fields import UnknownField, closest, find_unknown_fields, quick_verdict
 from steersman.api.unknown_kinds import unknown_kind
 from steersman.api.validation import FieldError, validate
-from steersman.api.validation.metadata import validate_metadata
+from steersman.api.validation.metadata import validate_metadata, with_metadata_errors
 from steersman.base import InputError, InputErrors
 
 Validation: TypeAlias = Literal["strict", "warn", "lenient", "ignore"]
@@ -197,7 +197,7 @@ class ObjectCheck:
         whole = with_default_fields({**known, "metadata": _named(part(known, "metadata"))})
         if group_kind(whole) == ("", "Service"):
             whole = with_normal_addresses(whole, None)
-        errors = [*validate_metadata(whole, None), *validate(whole, is_decoded=True)]
+        errors = with_metadata_errors(whole, validate(whole, is_decoded=True))
         errors += self._extra_rules(whole) if self._extra_rules is not None else ()
         return [_input_error(error) for error in errors]
 

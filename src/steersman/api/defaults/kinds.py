@@ -102,7 +102,15 @@ def _node(document: Document) -> Document:
         is_copied = status.get("allocatable") is None and bool(status.get("capacity"))
         return {**status, "allocatable": dict(status["capacity"])} if is_copied else status
 
-    return changed(document, "status", complete)
+    return changed(changed(document, "spec", _with_networks), "status", complete)
+
+
+def _with_networks(spec: _Part) -> _Part:
+    """Make `podCIDR` the first of `podCIDRs`; `podCIDR` wins if they differ."""
+    first, networks = spec.get("podCIDR"), spec.get("podCIDRs") or []
+    if first and networks[:1] != [first]:
+        return {**spec, "podCIDRs": [first]}
+    return {**spec, "podCIDR": networks[0]} if networks and not first else spec
 
 
 def _persistent_volume(document: Document) -> Document:

@@ -20,7 +20,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
             "optional qualified_name required"
         ),
         "field_errors": "FieldError go_struct shown",
-        "metadata": "validate_metadata",
+        "metadata": "validate_metadata with_metadata_errors",
         "object_rules": "MODULES RULES validate validate_status validate_update",
         "warnings": "find_warnings",
         "well_typed": "well_typed",

@@ -13,7 +13,10 @@ from steersman.api.validation.checks import (
     required as required,
 )
 from steersman.api.validation.field_errors import FieldError as FieldError, go_struct as go_struct, shown as shown
-from steersman.api.validation.metadata import validate_metadata as validate_metadata
+from steersman.api.validation.metadata import (
+    validate_metadata as validate_metadata,
+    with_metadata_errors as with_metadata_errors,
+)
 from steersman.api.validation.object_rules import (
     MODULES as MODULES,
     RULES as RULES,

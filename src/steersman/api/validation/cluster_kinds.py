@@ -26,8 +26,14 @@ _SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node
 
 
 def _node_networks(path: str, networks: list[Any]) -> Iterator[FieldError]:
+    if len(networks) < 2:
+        return
     families = {found.version for value in networks if (found := parse_cidr(value)) is not None}
-    if len(networks) > 1 and (len(families) < 2 or len(networks) > 2):
+    wrong = next((index for index, value in enumerate(networks) if parse_cidr(value) is None), None)
+    if wrong is not None:
+        why = f"invalid CIDR[{wrong}]: <nil> (invalid CIDR address: {networks[wrong]})"
+        yield FieldError.internal(path, f"invalid PodCIDRs. failed to check with dual stack with error:{why}")
+    if wrong is not None or len(families) < 2 or len(networks) > 2:
         yield FieldError.invalid(path, networks, "may specify no more than one CIDR for each IP family")
 
 

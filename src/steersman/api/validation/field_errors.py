@@ -61,6 +61,10 @@ class FieldError(msgspec.Struct, frozen=True):
     def too_many(cls, field: str, count: int, limit: int) -> Self:
         return cls("FieldValueTooMany", field, f"Too many: {count}: must have at most {limit} {_plural('item', limit)}")
 
+    @classmethod
+    def internal(cls, field: str, detail: str) -> Self:
+        return cls("InternalError", field, f"Internal error: {detail}")
+
     def __str__(self) -> str:
         return f"{self.field}: {self.body}"
 

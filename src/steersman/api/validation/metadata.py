@@ -7,7 +7,7 @@ updates by the rules for new and for changed objects. The causes in a Status rep
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -83,6 +83,16 @@ _BY_KIND: Final[Mapping[tuple[str, str], MetadataRules]] = {
     ("storage.k8s.io", "StorageClass"): _REVALIDATED,
 }
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+
+
+def with_metadata_errors(document: Document, errors: Iterable[FieldError]) -> list[FieldError]:
+    """Return the errors in the metadata of a new object and the given ones of its kind, in upstream's order.
+
+    Metadata that the kind's functions do not check is checked if these find nothing."""
+    found = list(validate_metadata(document, None))
+    own = list(errors)
+    is_last = _BY_KIND.get(group_kind(document)) is _UNCHECKED
+    return (own or found) if is_last else [*found, *own]
 
 
 def validate_metadata(document: Document, old: Document | None) -> Iterator[FieldError]:

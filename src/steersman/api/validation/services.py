@@ -322,7 +322,7 @@ def _endpoint_slice(_: str, document: Document) -> Iterator[FieldError]:
         if name in names:
             yield FieldError.duplicate(f"ports[{index}].name", name)
         names.add(name)
-        yield from _rules("endpoint_protocols", f"ports[{index}]", port)
+        yield from _rules("endpoint_slice_port", f"ports[{index}]", port)
     if len(elements(document, "endpoints")) > 1000:
         yield FieldError.too_many("endpoints", len(document["endpoints"]), 1000)
         return

@@ -46,14 +46,7 @@ def _pod(document: Document, _: Document | None) -> Document:
 
 
 def _node(document: Document, _: Document | None) -> Document:
-    """Make `podCIDR` the first of `podCIDRs`; `podCIDR` wins if they differ."""
-    spec = {name: value for name, value in part(document, "spec").items() if name != "configSource"}
-    first, networks = spec.get("podCIDR"), elements(spec, "podCIDRs")
-    if first and networks[:1] != [first]:
-        spec["podCIDRs"] = [first]
-    elif networks and not first:
-        spec["podCIDR"] = networks[0]
-    return {**document, "spec": spec}
+    return _with_spec(document, "configSource")
 
 
 def _endpoint_slice(document: Document, _: Document | None) -> Document:

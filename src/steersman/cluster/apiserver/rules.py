@@ -31,6 +31,7 @@ from steersman.api.validation import (
     validate_metadata,
     validate_status,
     validate_update,
+    with_metadata_errors,
 )
 from steersman.cluster.apiserver.admission_webhooks import is_called
 from steersman.cluster.apiserver.custom_resources import CustomResources, with_definition_defaults
@@ -142,22 +143,27 @@ class Rules:
         self, resource: Resource, document: Document, old: Document | None, subresource: str
     ) -> Iterator[FieldError]:
         """Yield a document's errors; as upstream, status updates skip most rules of the kind."""
+        schema = self._customs.version(resource).schema
+        if old is None and not schema and resource.plural != DEFINITIONS and subresource != "status":
+            yield from with_metadata_errors(document, self._new_object_errors(document))
+            return
         metadata_errors = list(validate_metadata(document, old))
         yield from metadata_errors
-        schema = self._customs.version(resource).schema
         if schema:
             yield from problems_of(document, schema, old, metadata_errors)
         elif resource.plural == DEFINITIONS:
             yield from definition_errors(document, old) if subresource != "status" else ()
         elif subresource != "status":
-            if old is None:
-                yield from self._admin_access_errors(document)
-                yield from validate(document, is_decoded=True)
-            else:
-                yield from validate_update(document, old, subresource)
+            assert old is not None, "new objects are validated above"
+            yield from validate_update(document, old, subresource)
             yield from find_selector_errors(document)
         elif old is not None:
             yield from validate_status(document, old)
+
+    def _new_object_errors(self, document: Document) -> Iterator[FieldError]:
+        yield from self._admin_access_errors(document)
+        yield from validate(document, is_decoded=True)
+        yield from find_selector_errors(document)
 
     def _admin_access_errors(self, document: Document) -> Iterator[FieldError]:
         """Yield an error per request with admin access, unless the namespace's label allows it."""
