@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import pytest
 from tests.explain.rejections import node
 
-from steersman import Simulation, explain
+from steersman import Simulation
 from steersman.explain import ExplainOptions, PodExplanation, explain_pod
 from steersman.testing import make_pod
 
@@ -41,8 +40,3 @@ def test_text_of_others_is_escaped() -> None:
         shown = html(explain_pod(simulation, "big"))
     assert "<b>" not in shown
     assert "&lt;b&gt;" in shown
-
-
-@pytest.mark.parametrize(("old", "new"), [("Asked", "ExplainOptions"), ("Standing", "PlacementMargin")])
-def test_names_of_earlier_releases_are_kept(old: str, new: str) -> None:
-    assert getattr(explain, old) is getattr(explain, new)

@@ -23,7 +23,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "document_versions": (
             "EXPLAIN_VERSION HISTORY_VERSION JOURNAL_VERSION PLAN_VERSION POLICY_VERSION "
             "POOLS_VERSION REPLAY_VERSION SCENARIO_VERSION SHADOW_VERSION SWEEP_VERSION "
-            "version_schema"
+            "PlainStruct SCHEMA_DIALECT document_schema version_schema"
         ),
         "errors": "InputError InputErrors SteersmanError most_informative_error",
         "grouped_dict": "GroupedDict",

@@ -18,8 +18,11 @@ from steersman.base.document_versions import (
     POOLS_VERSION as POOLS_VERSION,
     REPLAY_VERSION as REPLAY_VERSION,
     SCENARIO_VERSION as SCENARIO_VERSION,
+    SCHEMA_DIALECT as SCHEMA_DIALECT,
     SHADOW_VERSION as SHADOW_VERSION,
     SWEEP_VERSION as SWEEP_VERSION,
+    PlainStruct as PlainStruct,
+    document_schema as document_schema,
     version_schema as version_schema,
 )
 from steersman.base.errors import (

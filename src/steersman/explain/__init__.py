@@ -28,9 +28,9 @@ __getattr__, __dir__, __all__ = lazy_exports(
     {
         "document": (
             "NodeComparison PlacementMargin PodExplanation PodState PoolAnswer QueuePosition "
-            "ScoreDifference Standing Waiting answers_document list_schema schema"
+            "ScoreDifference Waiting answers_document list_schema schema"
         ),
-        "explainer": "Asked ExplainOptions explain_pending explain_pod",
+        "explainer": "ExplainOptions explain_pending explain_pod",
         "pending_causes": "PendingCause PendingCauses message_of",
         "pods": "pod_of_suspended_job was_tried",
     },

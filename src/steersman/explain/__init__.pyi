@@ -8,14 +8,12 @@ from steersman.explain.document import (
     PoolAnswer as PoolAnswer,
     QueuePosition as QueuePosition,
     ScoreDifference as ScoreDifference,
-    Standing as Standing,
     Waiting as Waiting,
     answers_document as answers_document,
     list_schema as list_schema,
     schema as schema,
 )
 from steersman.explain.explainer import (
-    Asked as Asked,
     ExplainOptions as ExplainOptions,
     explain_pending as explain_pending,
     explain_pod as explain_pod,

@@ -15,13 +15,12 @@ from typing import Any, Final
 import msgspec
 
 from steersman.api import Condition
-from steersman.base import EXPLAIN_VERSION, version_schema
+from steersman.base import EXPLAIN_VERSION, SCHEMA_DIALECT, document_schema, version_schema
 from steersman.explain.fixes import Fix
 from steersman.scheduler.diagnosis import Cause, Explanation, RequeueEvents
 
 KIND: Final = "Explanation"
 LIST_KIND: Final = "ExplanationList"
-SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 class PodState(StrEnum):
@@ -130,10 +129,6 @@ class PlacementMargin(_Part, frozen=True):
     changes: tuple[str, ...] = ()
 
 
-Standing = PlacementMargin
-"""Name of earlier releases."""
-
-
 class PodExplanation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Answer about one pod: its state, the cause, what would help, and when it is tried again."""
 
@@ -203,19 +198,7 @@ def answers_document(answers: Sequence[PodExplanation]) -> dict[str, Any]:
 
 def schema() -> dict[str, Any]:
     """Return the JSON schema of the document about one pod."""
-    (reference,), components = msgspec.json.schema_components([PodExplanation], ref_template="#/$defs/{name}")
-    own = components.pop(reference["$ref"].rpartition("/")[2])
-    header = {"apiVersion": version_schema(EXPLAIN_VERSION), "kind": {"const": KIND}}
-    return {
-        "$schema": SCHEMA_DIALECT,
-        "title": KIND,
-        "description": own.get("description", ""),
-        "type": "object",
-        "properties": {**header, **own["properties"]},
-        "required": ["apiVersion", "kind", *own["properties"]],
-        "additionalProperties": False,
-        "$defs": components,
-    }
+    return document_schema(PodExplanation, EXPLAIN_VERSION, KIND)
 
 
 def list_schema() -> dict[str, Any]:

@@ -88,10 +88,6 @@ class ExplainOptions(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-Asked = ExplainOptions
-"""Name of earlier releases."""
-
-
 def explain_pod(simulation: Simulation, pod: str, options: ExplainOptions | None = None) -> PodExplanation:
     """Return why the pod `namespace/name` is pending or where it is. Raises `InputError` if it does
     not exist."""

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import msgspec
 
-from steersman.base import PLAN_VERSION, version_schema
+from steersman.base import PLAN_VERSION, document_schema
 from steersman.base.report import Report, Section, Table
 from steersman.simulation import Simulation
-
-SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 OnEnd = Callable[[Simulation], object]
 """Callback with the final simulation of an answer, which is closed afterwards."""
@@ -80,16 +78,4 @@ def grouped(pods: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def schema(answer: type[PlanAnswer]) -> dict[str, Any]:
     """Return the JSON schema of the answer's document."""
-    (reference,), components = msgspec.json.schema_components([answer], ref_template="#/$defs/{name}")
-    own = components.pop(reference["$ref"].rpartition("/")[2])
-    header = {"apiVersion": version_schema(PLAN_VERSION), "kind": {"const": answer.KIND}}
-    return {
-        "$schema": SCHEMA_DIALECT,
-        "title": answer.KIND,
-        "description": own.get("description", ""),
-        "type": "object",
-        "properties": {**header, **own["properties"]},
-        "required": ["apiVersion", "kind", *(name for name in own["properties"])],
-        "additionalProperties": False,
-        **({"$defs": components} if components else {}),
-    }
+    return document_schema(answer, PLAN_VERSION, answer.KIND)

@@ -12,11 +12,12 @@ are matched by name: the replacement of a Deployment's pod is another pod.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from steersman import api
+from steersman.base import PlainStruct
 from steersman.simulation.results.result import Result
 from steersman.simulation.simulation import Simulation
 
@@ -28,7 +29,7 @@ class NumberChange(msgspec.Struct, frozen=True):
     after: float
 
 
-class Difference(msgspec.Struct, frozen=True, rename="camel"):
+class Difference(PlainStruct, frozen=True, rename="camel"):
     """All relevant differences. Pods are named `namespace/name`."""
 
     #: Moved pod → (old node, new node).
@@ -50,11 +51,6 @@ class Difference(msgspec.Struct, frozen=True, rename="camel"):
     def is_empty(self) -> bool:
         """Whether no pod has moved."""
         return not (self.moved or self.newly_pending or self.freed or self.evicted or self.added)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the difference as plain lists, dicts and values."""
-        document: dict[str, Any] = msgspec.to_builtins(self)
-        return document
 
 
 class _Pods(NamedTuple):

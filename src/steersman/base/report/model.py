@@ -24,9 +24,11 @@ The same report renders to the same bytes; put no date into it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
+
+from steersman.base.document_versions import PlainStruct
 
 FRACTION: Final = "%"
 """Unit of values from 0 to 1 that are shown as percentages. Any other unit is shown after the
@@ -154,7 +156,7 @@ class Distribution(msgspec.Struct, frozen=True, tag="distribution"):
 Section: TypeAlias = Text | Figures | Table | LineChart | BarChart | HeatMap | Distribution
 
 
-class Report(msgspec.Struct, frozen=True):
+class Report(PlainStruct, frozen=True):
     """A report; see the example in the docstring of this module."""
 
     title: str
@@ -169,8 +171,3 @@ class Report(msgspec.Struct, frozen=True):
     notes: Sequence[str] = ()
     #: Whether the answer is yes (green) or no (red); None if neither.
     fits: bool | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain lists, dicts and values; every section has its `type`."""
-        document: dict[str, Any] = msgspec.to_builtins(self)
-        return document

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from steersman import api
+from steersman.base import PlainStruct
 
 
 class FixKind(StrEnum):
@@ -94,7 +95,7 @@ class ObjectPatch(msgspec.Struct, frozen=True, rename="camel"):
     merge_patch: dict[str, Any]
 
 
-class Fix(msgspec.Struct, frozen=True, rename="camel"):
+class Fix(PlainStruct, frozen=True, rename="camel"):
     """Changes that were tried together on a copy of the cluster, from the beginning, and made the pod schedule.
 
     A program carries out `moves`, `patches`, `delete` and `create` in this order. Of files, the patches have everything, and
@@ -123,8 +124,3 @@ class Fix(msgspec.Struct, frozen=True, rename="camel"):
     evicts: tuple[str, ...] = ()
     #: Kinds of the parts; several if no single change helps.
     parts: tuple[FixKind, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fix as plain lists, dicts and values."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
-        return plain

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-
-from steersman.base import SteersmanError
+from steersman.base import PlainStruct, SteersmanError
 from steersman.kube.client import SEE_DOCTOR, ApiError, ConnectionFailed, server_problem
 from steersman.run.doctor.access import check_access
 from steersman.run.doctor.clock_skew import check_clock
@@ -31,17 +29,13 @@ CHECKS: Final[Sequence[tuple[str, Check]]] = (
 _FORBIDDEN: Final = 403
 
 
-class Examination(msgspec.Struct, frozen=True):
+class Examination(PlainStruct, frozen=True):
     server: str
     findings: tuple[Finding, ...]
 
     @property
     def has_failed(self) -> bool:
         return any(finding.level is Level.FAIL for finding in self.findings)
-
-    def to_dict(self) -> dict[str, Any]:
-        plain: dict[str, Any] = msgspec.to_builtins(self)
-        return plain
 
     def text(self, width: int | None = None) -> str:
         """Return the report as text, folded at `width` characters unless None."""

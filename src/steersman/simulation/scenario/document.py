@@ -13,10 +13,9 @@ import msgspec
 from msgspec import Meta
 
 from steersman.api import DocumentPart
-from steersman.base import SCENARIO_VERSION
+from steersman.base import SCENARIO_VERSION, SCHEMA_DIALECT
 
 SCENARIO_KIND: Final = "Scenario"
-_JSON_SCHEMA_DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 Time: TypeAlias = str | int | float
 """Seconds, or a duration such as `1h30m`."""
@@ -315,7 +314,7 @@ def json_schema() -> dict[str, Any]:
     top["properties"]["apiVersion"] = {**top["properties"]["apiVersion"], "const": SCENARIO_VERSION}
     top["properties"]["kind"] = {**top["properties"]["kind"], "const": SCENARIO_KIND}
     return {
-        "$schema": _JSON_SCHEMA_DRAFT,
+        "$schema": SCHEMA_DIALECT,
         **top,
         "title": SCENARIO_KIND,
         "required": ["apiVersion", "kind"],

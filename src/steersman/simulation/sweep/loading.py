@@ -17,6 +17,7 @@ import msgspec
 
 from steersman.api import DocumentKind, convert_document, errors_in_file
 from steersman.base import SWEEP_VERSION, InputError
+from steersman.simulation.scenario.times import seconds
 from steersman.simulation.sweep.document import (
     SWEEP_KIND,
     ConfigurationChoice,
@@ -134,21 +135,9 @@ def _input(choice: InputChoice, folder: Path, path: str) -> InputChoice:
         name=choice.name or _stem(first) or "input",
         manifests=[_placed(source, folder) for source in choice.manifests],
         scenario=_placed(choice.scenario, folder),
-        until=None if choice.until is None else _seconds(choice.until, f"{path}.until"),
+        until=None if choice.until is None else seconds(choice.until, f"{path}.until"),
         kubelets=_placed(choice.kubelets, folder),
     )
-
-
-def _seconds(value: str | float, path: str) -> float:
-    from steersman.cluster.kubelets import parse_duration
-
-    try:
-        duration = parse_duration(value)
-    except InputError as error:
-        raise error.located(field=path) from None
-    if not duration.is_fixed:
-        raise InputError("must not depend on chance", field=path, value=value, hint='write "10m", or seconds')
-    return duration.parameters[0]
 
 
 def _stem(source: str | JsonObject | None) -> str:

@@ -8,16 +8,14 @@ Equal rows give identical bytes: rows are in the order of the matrix, columns in
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from steersman.base import SteersmanError
+from steersman.simulation.results.frames import FrameTable
 from steersman.simulation.scenario import MEASURES
 from steersman.simulation.sweep.measures import COUNTS, TEXTS, Row, Value
-
-if TYPE_CHECKING:
-    import pyarrow
 
 PARAMETER: Final = "parameter."
 """Prefix of columns with parameter values."""
@@ -51,7 +49,7 @@ def write_parquet(rows: Sequence[Row], path: Path) -> list[str]:
     columns = columns_of(rows)
     partial = path.with_name(f".{path.name}.partial")
     parquet.write_table(
-        arrow_table(rows, columns),
+        _frame_table(rows, columns).to_frame("pyarrow"),
         partial,
         row_group_size=_ROWS_PER_GROUP,
         version="2.6",
@@ -65,36 +63,24 @@ def write_parquet(rows: Sequence[Row], path: Path) -> list[str]:
     return columns
 
 
-def arrow_table(rows: Sequence[Row], columns: Sequence[str]) -> pyarrow.Table:
-    """Return the rows as an Arrow table; missing values are null."""
-    import pyarrow
-
-    arrays = {}
-    for name in columns:
-        values = [row.get(name) for row in rows]
-        kind = _type(name, values)
-        arrays[name] = pyarrow.array([_converted(value, kind) for value in values], type=kind)
-    return pyarrow.table(arrays)
+def _frame_table(rows: Sequence[Row], columns: Sequence[str]) -> FrameTable:
+    """Return the rows as a table; parameters of several types are text."""
+    types = {name: _type(name, {type(row.get(name)) for row in rows}) for name in columns}
+    return FrameTable(types, (tuple(_converted(row.get(name), kind) for name, kind in types.items()) for row in rows))
 
 
-def _type(name: str, values: Iterable[Value]) -> pyarrow.DataType:
-    """Return the type of a column by its name, or for parameters by their values."""
-    import pyarrow
-
+def _type(name: str, kinds: set[type]) -> type:
+    """Return the type of a column by its name, or for parameters by the types of their values."""
     if name in _INTEGERS:
-        return pyarrow.int64()
+        return int
     if name in TEXTS or name in _FIRST:
-        return pyarrow.string()
+        return str
     if not name.startswith(PARAMETER):
-        return pyarrow.float64()
-    kinds = {type(value) for value in values}
-    if kinds == {bool}:
-        return pyarrow.bool_()
-    if kinds == {int}:
-        return pyarrow.int64()
-    return pyarrow.float64() if kinds <= {int, float} else pyarrow.string()
+        return float
+    if len(kinds) == 1 and kinds <= {bool, int}:
+        return kinds.pop()
+    return float if kinds <= {int, float} else str
 
 
-def _converted(value: Value, kind: Any) -> Value:
-    """Return the value, as text in string columns (parameters of several types)."""
-    return str(value) if value is not None and str(kind) == "string" else value
+def _converted(value: Value, kind: type) -> Value:
+    return str(value) if value is not None and kind is str else value
