@@ -8,7 +8,7 @@ from importlib.metadata import metadata
 import pytest
 from tests.cli.commands import steersman
 
-from steersman.cli import platforms
+from steersman.cli import output
 
 
 def test_the_metadata_names_the_systems_where_all_commands_run() -> None:
@@ -21,7 +21,7 @@ def test_the_metadata_names_the_systems_where_all_commands_run() -> None:
 def test_commands_that_need_unix_say_so_elsewhere(
     monkeypatch: pytest.MonkeyPatch, command: str, given: list[str]
 ) -> None:
-    monkeypatch.setattr(platforms, "IS_UNIX", False)
+    monkeypatch.setattr(output, "IS_UNIX", False)
     result = steersman(command, *given)
     assert result.exit_code == 2
     assert f"steersman {command} needs Linux or macOS; simulate" in result.stderr

@@ -19,7 +19,7 @@ from steersman import framework, testing
 from steersman.config.deviations import FIELD_DEVIATIONS
 from steersman.scheduler.runtime.registry import POINT_OF_CLASS
 from steersman.simulation import Placement
-from steersman.simulation.inputs.storage_classes import PROVISIONER
+from steersman.simulation.inputs.intake import PROVISIONER
 
 
 def test_every_command_has_a_section_with_its_options() -> None:

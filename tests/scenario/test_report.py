@@ -11,7 +11,7 @@ from tests.scenario.scenarios import a_deployment, a_scenario
 
 from steersman.base.report import Table
 from steersman.simulation.scenario import run_scenario
-from steersman.simulation.scenario.report import scenario_report
+from steersman.simulation.scenario.result import scenario_report
 
 STEP = {"at": 60, "apply": a_deployment(replicas=9)}
 

@@ -162,7 +162,7 @@ def test_a_commit_over_changes_of_the_origin_is_refused() -> None:
 def test_there_is_nothing_to_commit_to_without_an_origin() -> None:
     orphan = Simulation.load(nodes("n1")).fork()
     gc.collect()
-    with pytest.raises(SimulationError, match="or the other one is gone"):
+    with pytest.raises(SimulationError, match="or the original is gone"):
         orphan.revert()
 
 

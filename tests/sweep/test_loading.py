@@ -105,7 +105,8 @@ def test_runs_are_in_the_order_of_inputs_configurations_parameters_seeds(tmp_pat
         ),
         (
             {"inputs": [{"manifests": ["cluster.yaml"], "until": "uniform(1, 2)"}]},
-            'inputs[0].until: must not depend on chance (got "uniform(1, 2)"); write "10m", or seconds',
+            'inputs[0].until: must not depend on chance (got "uniform(1, 2)"); '
+            'write a number of seconds such as 30, or a duration such as "1h30m"',
         ),
         ({"seeds": 600_000}, "has 1,200,000 runs; a sweep has at most 1,000,000"),
     ],

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steersman.cli.output import ExitCode, say, say_error, terminal_width
+from steersman.cli.output import ExitCode, require_unix, say, say_error, terminal_width
 from steersman.cli.parameters import SEED, config_option, output_option, seed_option, version_option
-from steersman.cli.platforms import require_unix
 from steersman.cli.report_file import command_line, report_option, write_report
 
 if TYPE_CHECKING:

@@ -171,3 +171,16 @@ class SummaryGroup(click.Group):
         if shown:
             with formatter.section("Commands"):
                 formatter.write_dl([(name, command.get_short_help_str(_WHOLE)) for name, command in shown])
+
+
+# -- platforms ---------------------------------------------------------------------------------------------------------
+
+
+IS_UNIX: Final = os.name == "posix"
+NEEDS_UNIX: Final = "steersman {} needs Linux or macOS; simulate, explain, doctor and config run anywhere"
+
+
+def require_unix(command: str) -> None:
+    """End the command with one line if the operating system does not support it."""
+    if not IS_UNIX:
+        raise click.UsageError(NEEDS_UNIX.format(command))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from steersman.cli.output import require_unix
 from steersman.cli.parameters import CommandT, with_options
-from steersman.cli.platforms import require_unix
 from steersman.cli.run_flags import (
     client_flags,
     debugging_flags,

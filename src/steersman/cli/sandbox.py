@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from steersman.base import InputError
-from steersman.cli.output import log_to_terminal, say, say_note
+from steersman.cli.output import log_to_terminal, require_unix, say, say_note
 from steersman.cli.parameters import (
     SEED,
     chosen_validation,
@@ -24,7 +24,6 @@ from steersman.cli.parameters import (
     validation_options,
     version_option,
 )
-from steersman.cli.platforms import require_unix
 
 if TYPE_CHECKING:
     from steersman.sandbox import Sandbox, SandboxOptions

@@ -16,9 +16,8 @@ import click
 
 from steersman.base import printable
 from steersman.cli.live_cluster import cluster_options, effective_settings
-from steersman.cli.output import ExitCode, log_to_terminal, say, say_answer, terminal_width
+from steersman.cli.output import ExitCode, log_to_terminal, require_unix, say, say_answer, terminal_width
 from steersman.cli.parameters import output_option, parse_seconds
-from steersman.cli.platforms import require_unix
 from steersman.cli.progress import working
 from steersman.cli.report_file import command_line, report_option, write_report
 

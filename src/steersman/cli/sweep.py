@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from steersman.cli.examples import example_option, sweep_of
-from steersman.cli.output import ExitCode, say_answer, say_error, terminal_width
-from steersman.cli.platforms import require_unix
+from steersman.cli.output import ExitCode, require_unix, say_answer, say_error, terminal_width
 from steersman.cli.report_file import command_line, report_option, write_report
 
 if TYPE_CHECKING:

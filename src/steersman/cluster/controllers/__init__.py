@@ -13,7 +13,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
         "autoscaler": "SCALING_ACTIVE",
-        "controller": "Cluster Controller controller_of controller_reference",
+        "controller": "Cluster Controller controller_of controller_reference find_owner",
         "daemon_pods": "pinned",
         "endpoint_slices": "EndpointSlice",
         "endpoints": "Endpoints",

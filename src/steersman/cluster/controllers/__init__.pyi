@@ -6,6 +6,7 @@ from steersman.cluster.controllers.controller import (
     Controller as Controller,
     controller_of as controller_of,
     controller_reference as controller_reference,
+    find_owner as find_owner,
 )
 from steersman.cluster.controllers.daemon_pods import pinned as pinned
 from steersman.cluster.controllers.endpoint_slices import EndpointSlice as EndpointSlice

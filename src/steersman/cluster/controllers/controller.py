@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from steersman.api import Object, OwnerReference, Selector
+from steersman.api import KINDS, Object, OwnerReference, Selector
 from steersman.base import InternalErrors
 from steersman.cluster.store import ObjectEventRecorder, StatusError, Store, Timers, ignore_event
 from steersman.cluster.store.admission.workloads import template_labels
@@ -164,6 +164,13 @@ def controller_of(obj: Object) -> OwnerReference | None:
         if owner.controller:
             return owner
     return None
+
+
+def find_owner(store: Store, owner: OwnerReference, namespace: str) -> Object | None:
+    """Return the object that an owner reference names; None if it is not in the store."""
+    kind = KINDS.get(owner.kind)
+    found = None if kind is None else store.find(kind, f"{namespace}/{owner.name}")
+    return found if found is not None and found.metadata.uid == owner.uid else None
 
 
 def controller_reference(owner: Object) -> OwnerReference:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from steersman import api
-from steersman.cluster.controllers import controller_of
+from steersman.cluster.controllers import controller_of, find_owner
 from steersman.explain.fixes.changes import Change, Document
 from steersman.explain.fixes.commands import as_new
 from steersman.explain.fixes.fix import FixKind, ObjectName, object_name
@@ -66,11 +65,8 @@ def workload_of(simulation: Simulation, obj: api.Object) -> ObjectName | None:
 def _root_of(simulation: Simulation, owner: api.OwnerReference, namespace: str) -> ObjectName | None:
     """Return the referenced controller, or the one at the root of its owners; None if it is not in
     the cluster."""
-    kind: Any = api.KINDS.get(owner.kind)
-    found: api.Object | None = None if kind is None else simulation.cluster.find(kind, f"{namespace}/{owner.name}")
-    if found is None or found.metadata.uid != owner.uid:
-        return None
-    return workload_of(simulation, found) or object_name(found)
+    found = find_owner(simulation.cluster, owner, namespace)
+    return None if found is None else workload_of(simulation, found) or object_name(found)
 
 
 # -- restarts of a Job -------------------------------------------------------------------------------------------------

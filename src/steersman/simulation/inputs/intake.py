@@ -9,12 +9,14 @@ added later.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from steersman import api
+from steersman.api import WAIT_FOR_FIRST_CONSUMER
 from steersman.base import InputError
 from steersman.cluster.store import OverLimit, StatusError, Store
-from steersman.simulation.inputs import changes, storage_classes, workloads
+from steersman.simulation.inputs import changes, workloads
 from steersman.simulation.inputs.object_names import given_key
 from steersman.simulation.inputs.sources import Gathered, Given
 from steersman.simulation.node_pools import price_of
@@ -66,10 +68,10 @@ class Intake:
             yield from workloads.idle_notes((*self._workloads, *self._store.objects(api.Pod).values()))
 
     def _assume_storage_classes(self, objects: Sequence[api.Object]) -> None:
-        classes = storage_classes.assumed(objects, self._store)
+        classes = assumed_storage_classes(objects, self._store)
         for storage_class in classes:
             self._store.create(storage_class)
-        self.notes += storage_classes.notes(classes)
+        self.notes += storage_class_notes(classes)
 
     def _create(self, given: Given, *, replaces: bool) -> None:
         obj = given.object
@@ -99,3 +101,50 @@ def _located(error: StatusError | InputError, given: Given) -> InputError:
     place = {} if given.place is None else given.place._asdict()
     located = error if isinstance(error, InputError) else InputError(error.message)
     return located.located(object=name, **place)
+
+
+# -- storage classes ---------------------------------------------------------------------------------------------------
+
+
+DEFAULT: Final = "assumed-default"
+PROVISIONER: Final = "simulation.steersman.dev/volumes"
+DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
+_KNOWN: Final = (api.StorageClass, api.PersistentVolume)
+
+
+def assumed_storage_classes(objects: Sequence[api.Object], store: Store) -> list[api.StorageClass]:
+    """The classes that claims of the input need: volumes are made where the pod is."""
+    if any(isinstance(obj, _KNOWN) for obj in objects) or any(store.objects(kind) for kind in _KNOWN):
+        return []
+    names = dict.fromkeys(DEFAULT if name is None else name for name in _wanted(objects))
+    return [_class(name) for name in names if name]  # "" asks for a volume that somebody has made by hand
+
+
+def storage_class_notes(classes: Sequence[api.StorageClass]) -> tuple[str, ...]:
+    if not classes:
+        return ()
+    named = [obj.metadata.name for obj in classes if obj.metadata.name != DEFAULT]
+    whose = f" {', '.join(named)}" if named else ""
+    also = " and" if named and len(named) < len(classes) else ""
+    default = " a default one" if len(named) < len(classes) else ""
+    return (f"no StorageClass is in the input:{whose}{also}{default} was assumed, which makes volumes where pods go",)
+
+
+def _class(name: str) -> api.StorageClass:
+    annotations = {DEFAULT_CLASS: "true"} if name == DEFAULT else {}
+    return api.StorageClass(
+        metadata=api.ObjectMeta(name=name, annotations=annotations),
+        provisioner=PROVISIONER,
+        volume_binding_mode=WAIT_FOR_FIRST_CONSUMER,
+    )
+
+
+def _wanted(objects: Iterable[api.Object]) -> Iterator[str | None]:
+    """The class of each claim that has no volume; None for the default one."""
+    for obj in objects:
+        if isinstance(obj, api.PersistentVolumeClaim) and not obj.spec.volume_name:
+            yield obj.spec.storage_class_name
+        elif isinstance(obj, api.StatefulSet):
+            for template in obj.spec.volume_claim_templates:
+                name = (template.get("spec") or {}).get("storageClassName")
+                yield name if isinstance(name, str) else None

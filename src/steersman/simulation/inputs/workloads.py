@@ -20,6 +20,7 @@ from steersman.cluster.controllers import (
     SCALING_ACTIVE,
     compiled_selector,
     controller_of,
+    find_owner,
     is_active,
     list_owned_pods,
 )
@@ -38,7 +39,6 @@ MAKERS: Final = (
 ASSUMED: Final = "assumed of them: they are ready as soon as they start"
 ASSUMED_ENDLESS: Final = "and run until something ends them"
 
-_OWNERS: Final = {kind.KIND: kind for kind in (*MAKERS, api.CronJob)}
 
 _replace = msgspec.structs.replace
 
@@ -188,15 +188,12 @@ def _made(store: Store, given: Collection[str]) -> Iterator[str]:
 
 
 def _root(store: Store, obj: api.Object) -> tuple[str, str]:
-    """Uid and kind of the one that has the object made, through however many others."""
+    """Return uid and kind of the object at the root of the owners."""
     owner = controller_of(obj)
     if owner is None:
         return obj.metadata.uid, obj.KIND
-    kind = _OWNERS.get(owner.kind)
-    found = None if kind is None else store.find(kind, f"{obj.metadata.namespace}/{owner.name}")
-    if found is None or found.metadata.uid != owner.uid:
-        return owner.uid, owner.kind
-    return _root(store, found)
+    found = find_owner(store, owner, obj.metadata.namespace)
+    return (owner.uid, owner.kind) if found is None else _root(store, found)
 
 
 def _lacks_pods(store: Store, obj: api.Object) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from steersman import api
-from steersman.cluster.controllers import controller_of
+from steersman.cluster.controllers import controller_of, find_owner
 from steersman.cluster.kubelets import MIRROR_POD
 from steersman.cluster.store import Store
 from steersman.simulation.simulation import Simulation
@@ -35,9 +35,7 @@ def belongs_to_node(pod: api.Pod) -> bool:
 def is_recreated(cluster: Store, pod: api.Pod) -> bool:
     """Return whether the controller of the pod is in the cluster, so that it replaces the pod."""
     owner = controller_of(pod)
-    kind = None if owner is None else api.KINDS.get(owner.kind)
-    found = None if kind is None or owner is None else cluster.find(kind, f"{pod.metadata.namespace}/{owner.name}")
-    return found is not None and owner is not None and found.metadata.uid == owner.uid
+    return owner is not None and find_owner(cluster, owner, pod.metadata.namespace) is not None
 
 
 class PodPlace(msgspec.Struct, frozen=True):

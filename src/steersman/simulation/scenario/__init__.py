@@ -17,7 +17,6 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "execution": "Execution open_scenario run_scenario",
         "loading": "Scenario ScenarioSource load_scenario",
         "measurements": "CheckedExpectation MEASURES",
-        "report": "scenario_report",
-        "result": "Milestone ScenarioResult",
+        "result": "Milestone ScenarioResult scenario_report",
     },
 )

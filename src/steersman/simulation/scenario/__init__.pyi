@@ -12,7 +12,10 @@ from steersman.simulation.scenario.loading import (
     load_scenario as load_scenario,
 )
 from steersman.simulation.scenario.measurements import MEASURES as MEASURES, CheckedExpectation as CheckedExpectation
-from steersman.simulation.scenario.report import scenario_report as scenario_report
-from steersman.simulation.scenario.result import Milestone as Milestone, ScenarioResult as ScenarioResult
+from steersman.simulation.scenario.result import (
+    Milestone as Milestone,
+    ScenarioResult as ScenarioResult,
+    scenario_report as scenario_report,
+)
 
 __all__: list[str]

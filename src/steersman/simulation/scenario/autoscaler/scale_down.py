@@ -2,7 +2,8 @@
 """Scale-down: finds nodes with low utilisation whose pods fit on others, as cluster-autoscaler.
 
 Pods may block the removal of their node: bare pods, system pods, local storage, budgets,
-annotations. `what_if` tries on a fork whether the others fit elsewhere.
+annotations. Whether the others fit elsewhere is tried on a fork, where no time passes: only the
+scheduler's decisions at this moment count, without kubelets, evictions and grace periods.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+import msgspec
+
 from steersman import api
 from steersman.api import Selector, from_label_selector
 from steersman.base import InputError
 from steersman.cluster.controllers import controller_of
-from steersman.cluster.store import Store
+from steersman.cluster.store import StatusError, Store
 from steersman.framework import node_allocatable, pod_requests
 from steersman.simulation.node_pools import ClusterPools, pool_of
 from steersman.simulation.probes.pod_moves import belongs_to_node
-from steersman.simulation.scenario.autoscaler.what_if import NodeRemovals
 from steersman.simulation.scenario.document import AutoscalerSettings
 from steersman.simulation.simulation import Simulation
+from steersman.simulation.trial import Trial
 
 SCALE_DOWN_DISABLED: Final = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 MAX_NON_EMPTY: Final = 30
@@ -240,3 +243,64 @@ def _is_local(volume: api.Volume) -> bool:
     if volume.host_path is not None:
         return True
     return volume.empty_dir is not None and volume.empty_dir.medium != "Memory"
+
+
+# -- trials of removals ------------------------------------------------------------------------------------------------
+
+
+NEVER: Final = "Never"
+_replace = msgspec.structs.replace
+
+
+class NodeRemovals:
+    """Nodes that are removable together: each is removed if its pods fit on the remaining ones."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._fork: Trial | None = None
+        #: Removed nodes with their pods.
+        self._gone: list[tuple[str, Sequence[api.Pod]]] = []
+
+    def remove(self, node: str, pods: Sequence[api.Pod]) -> bool:
+        """Remove the node if its pods fit elsewhere without preemption; return whether they do."""
+        if self._fork is None and not pods:
+            self._gone.append((node, pods))
+            return True
+        if self._fork is None:
+            self._fork = self._simulation.fork()
+            for name, its_pods in self._gone:
+                _move(self._fork, name, its_pods)
+        if _move(self._fork, node, pods):
+            self._gone.append((node, pods))
+            return True
+        self._fork = None
+        return False
+
+
+def _move(fork: Trial, node: str, pods: Sequence[api.Pod]) -> bool:
+    """Remove the node and reschedule its pods; return whether all have found a node."""
+    store = fork.cluster
+    store.delete(api.Node, node, finalizers=())
+    for pod in pods:
+        store.delete(api.Pod, api.key(pod), finalizers=())
+    try:
+        for pod in pods:
+            store.create(_unplaced(pod))
+    except (StatusError, InputError):
+        return False  # for example because of a quota
+    fork.schedule_now(only_ready=True)
+    return all(_has_node(fork, api.key(pod)) for pod in pods)
+
+
+def _has_node(fork: Simulation, key: str) -> bool:
+    found = fork.cluster.find(api.Pod, key)
+    return found is not None and bool(found.spec.node_name)
+
+
+def _unplaced(pod: api.Pod) -> api.Pod:
+    """Return the pod as its controller would recreate it; it must not preempt."""
+    metadata = _replace(
+        pod.metadata, uid="", resource_version="", creation_timestamp=None, deletion_timestamp=None, finalizers=()
+    )
+    spec = _replace(pod.spec, node_name="", preemption_policy=NEVER)
+    return api.Pod(metadata=metadata, spec=spec)

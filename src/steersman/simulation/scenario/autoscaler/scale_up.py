@@ -8,19 +8,23 @@ until no more pods are helped, then found by bisection. An expander chooses betw
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
+
+import msgspec
 
 from steersman import api
 from steersman.framework import node_allocatable, pod_requests
 from steersman.simulation.node_pools import ClusterPools, NodePool, pool_of
-from steersman.simulation.scenario.autoscaler.what_if import placements_with
 from steersman.simulation.scenario.document import AutoscalerSettings
 from steersman.simulation.simulation import Simulation
 
 MAX_NODES: Final = 1000
 """Maximum growth of a pool at a time, as with cluster-autoscaler's --max-nodes-per-scaleup."""
 UNSCHEDULABLE: Final = "Unschedulable"
+
+
+_replace = msgspec.structs.replace
 
 
 class ScaleUpOption(NamedTuple):
@@ -125,6 +129,20 @@ def unschedulable_pods(simulation: Simulation, settings: AutoscalerSettings) -> 
             for condition in pod.status.conditions
         )
     ]
+
+
+def placements_with(simulation: Simulation, nodes: Sequence[api.Node], pods: Collection[str]) -> dict[str, str]:
+    """Return pod key → node if these nodes were added now; DaemonSet pods are placed first."""
+    fork = simulation.fork()
+    names = {node.metadata.name for node in nodes}
+    # Cordoned at first, which pods of DaemonSets tolerate, so that they come before pending pods.
+    fork.add([_replace(node, spec=_replace(node.spec, unschedulable=True)) for node in nodes])
+    fork.settle()
+    for name in names:
+        fork.uncordon(name)
+    fork.schedule_now()
+    found = fork.cluster.objects(api.Pod)
+    return {key: found[key].spec.node_name for key in pods if key in found and found[key].spec.node_name}
 
 
 # -- expanders ---------------------------------------------------------------------------------------------------------
