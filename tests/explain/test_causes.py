@@ -49,5 +49,6 @@ def test_every_code_of_a_pending_pod_is_tried_here() -> None:
         CauseCode.TERMINATING,
         CauseCode.NOT_ADMITTED,
         CauseCode.SUSPENDED,
+        CauseCode.POD_GROUP,
     }
     assert tried | elsewhere == set(CauseCode)

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from scripts.lockfile import ROOT
 
+from steersman.base import KUBE_SCHEDULER_RELEASES, KUBE_SCHEDULER_VERSION
+
 SCRIPT = ROOT / "scripts" / "control_plane" / "test.sh"
 
 
@@ -58,13 +60,16 @@ def test_a_folder_that_lacks_the_programs_is_a_failure_everywhere(without_go: di
 
 @pytest.fixture
 def without_tools(without_go: dict[str, str], tmp_path: Path) -> dict[str, str]:
-    """With the programs of a cluster, which nobody starts, and no apt-get."""
-    for name in ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubectl", "helm"):
-        (tmp_path / name).write_text("#!/bin/sh\n")
-        (tmp_path / name).chmod(0o755)
+    """With the programs of both versions, which are not started, and no apt-get."""
+    assets = tmp_path / KUBE_SCHEDULER_VERSION
+    for release in KUBE_SCHEDULER_RELEASES.values():
+        (tmp_path / release).mkdir()
+        for name in ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubectl", "helm"):
+            (tmp_path / release / name).write_text("#!/bin/sh\n")
+            (tmp_path / release / name).chmod(0o755)
     for name in ("mkdir", "echo"):
         (tmp_path / "bin" / name).symlink_to(shutil.which(name) or "")
-    return {**without_go, "KUBEBUILDER_ASSETS": str(tmp_path)}
+    return {**without_go, "KUBEBUILDER_ASSETS": str(assets)}
 
 
 def test_in_ci_a_missing_program_that_reads_our_files_is_a_failure(without_tools: dict[str, str]) -> None:

@@ -17,6 +17,7 @@ import msgspec
 from steersman.api import Condition
 from steersman.base import EXPLAIN_VERSION, SCHEMA_DIALECT, document_schema, version_schema
 from steersman.explain.fixes import Fix
+from steersman.explain.groups import GroupExplanation
 from steersman.scheduler.diagnosis import Cause, Explanation, RequeueEvents
 
 KIND: Final = "Explanation"
@@ -149,6 +150,8 @@ class PodExplanation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     #: The state as a sentence.
     summary: str
     cause: Cause
+    #: State of the pod's group; None if the pod is placed or scheduled on its own.
+    group: GroupExplanation | None = None
     #: The smallest changes that make the pod schedule; None if they were not searched.
     fixes: tuple[Fix, ...] | None = None
     #: Next attempt of a pending pod.

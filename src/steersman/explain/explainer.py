@@ -20,6 +20,7 @@ from steersman import api
 from steersman.api import timestamps
 from steersman.explain.document import PodExplanation, PodState
 from steersman.explain.fixes import DocumentSource, Fix, find_fixes, suspended_job
+from steersman.explain.groups import GroupExplanation, explain_group
 from steersman.explain.pending_causes import held_back_sentence
 from steersman.explain.placed_pod import placed_summary, placement_margin
 from steersman.explain.pods import (
@@ -63,6 +64,9 @@ SILENT: Final = "no attempt was reported in {:.0f} minutes: scheduler {} may not
 TERMINATING: Final = "the pod is being deleted; no scheduler will try it"
 NOT_PERMITTED: Final = "fits, but would not be bound now"
 SUSPENDED: Final = "its {} is suspended, and the pods of a suspended Job are deleted"
+
+_WITHOUT_GROUP: Final = frozenset({CauseCode.TERMINATING, CauseCode.NO_PROFILE, CauseCode.WAITING, CauseCode.SUSPENDED})
+"""Causes that have nothing to do with the group of a pod."""
 
 _replace = msgspec.structs.replace
 
@@ -166,7 +170,11 @@ class _Explainer:
         cause = self._cause(pod, placement, cycle.explanation, gate)
         is_assumed = cause.code is CauseCode.WAITING
         summary = _pending_summary(cycle.explanation, gate, pod)
-        missing = missing_permission(self._simulation, pod) if cause.code is CauseCode.FITS else ""
+        group = None if cause.code in _WITHOUT_GROUP else explain_group(self._simulation, pod)
+        if group is not None:
+            cause, summary = _group_cause(group, cause), f"its {_lower(group.sentence).rstrip('.')}"
+        is_alone = group is None and cause.code is CauseCode.FITS
+        missing = missing_permission(self._simulation, pod) if is_alone else ""
         if missing:
             cycle = ProbedCycle(_not_permitted(cycle.explanation, missing), cycle.rejectors)
             cause = Cause(CauseCode.WAITING, f"{cause.sentence[:-1]}, but would not be bound: {missing.rstrip('.')}.")
@@ -174,7 +182,7 @@ class _Explainer:
         about = self._about(pod, cycle.explanation, cause, probe.profile.name)
         if self._options.is_live and cause.code is CauseCode.FITS and not was_tried(pod):
             summary = f"{summary}; {self._silence(pod)}"
-        answer = _replace(about, state=_state(cause), summary=summary)
+        answer = _replace(about, state=_state(cause), summary=summary, group=group)
         if answer.state is PodState.FITS:
             return _replace(answer, fixes=None if self._options.loaded is None else ())
         fixes = None if is_assumed else self._fixes(answer)
@@ -289,6 +297,15 @@ def _pending_summary(explanation: Explanation, gate: Status | None, pod: api.Pod
     return f"{explanation.outcome}: {explanation.message}"
 
 
+def _group_cause(group: GroupExplanation, alone: Cause) -> Cause:
+    """Return the cause for a member of a group, given the cause for the pod alone."""
+    if group.fits:
+        return Cause(CauseCode.FITS, group.sentence)
+    if not group.exists or group.missing:
+        return Cause(CauseCode.HELD_BACK, group.sentence)
+    return Cause(CauseCode.POD_GROUP, group.sentence, alone.groups if alone.code is not CauseCode.FITS else ())
+
+
 def _not_permitted(explanation: Explanation, missing: str) -> Explanation:
     return _replace(explanation, outcome=Outcome.UNSCHEDULABLE, message=missing, node="", ties=0)
 
@@ -305,7 +322,11 @@ def _not_tried(pod: api.Pod, explanation: Explanation, of_nodes: Cause) -> str:
 
 def _continued(cause: Cause) -> str:
     """Return the sentence of a cause as the continuation of another sentence."""
-    return cause.sentence[:1].lower() + cause.sentence[1:]
+    return _lower(cause.sentence)
+
+
+def _lower(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
 
 
 def _rejections(plugin: str, explanation: Explanation) -> dict[str, object]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from steersman.base.report import heading, paragraph, piece, small_table
 from steersman.explain.document import PodExplanation
+from steersman.explain.groups import group_sentences
 from steersman.explain.text import (
     conditions,
     event_sentences,
@@ -30,6 +31,8 @@ def _parts(answer: PodExplanation) -> Iterator[str]:
         if text:
             yield paragraph(text)
     yield from (paragraph(f"note: {note}") for note in answer.notes)
+    if answer.group is not None:
+        yield from _list(f"PodGroup {answer.group.group}", group_sentences(answer.group))
     if answer.cause.groups and answer.is_pending:
         rows = [(group.count, reason_of(group), nearest_of(group)) for group in answer.cause.groups]
         yield small_table(("nodes", "reason", "nearest"), rows)

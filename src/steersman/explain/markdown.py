@@ -10,6 +10,7 @@ from typing import Final
 from steersman.base import counted, printable
 from steersman.explain.document import PodExplanation
 from steersman.explain.fixes import Fix
+from steersman.explain.groups import group_sentences
 from steersman.explain.text import (
     conditions,
     event_sentences,
@@ -40,6 +41,8 @@ def _lines(answer: PodExplanation) -> Iterator[str]:
     if answer.notes:
         yield ""
         yield from (f"* note: {_escaped(note)}" for note in answer.notes)
+    if answer.group is not None:
+        yield from _list(f"PodGroup {answer.group.group}", group_sentences(answer.group))
     if answer.cause.groups and answer.is_pending:
         yield ""
         yield from _groups(answer.cause.groups)

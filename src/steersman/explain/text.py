@@ -21,6 +21,7 @@ from steersman.explain.document import (
     Waiting,
 )
 from steersman.explain.fixes.fix import Fix
+from steersman.explain.groups import group_sentences
 from steersman.scheduler.diagnosis import (
     CauseCode,
     Outcome,
@@ -44,6 +45,8 @@ def answer_text(answer: PodExplanation, limit: int | None, width: int | None) ->
 def _lines(answer: PodExplanation, limit: int | None, width: int | None) -> Iterator[str]:
     for line in _heading(answer):
         yield from wrapped(printable(line), width)
+    if answer.group is not None:
+        yield from _paragraph(f"PodGroup {answer.group.group}:", group_sentences(answer.group), width)
     nodes = list(map(printable, _nodes(answer, limit, width)))
     yield from ("", *nodes) if nodes else ()
     if answer.placed is not None:
@@ -77,8 +80,8 @@ def _outcome(answer: PodExplanation) -> Iterator[str]:
     """Yield the cause of a pending pod or the summary of a placed one, and the outcome of its
     cycle, older one first."""
     explanation = answer.explanation
-    was_tried = explanation.outcome is not Outcome.NOT_TRIED and answer.cause.code is not CauseCode.HELD_BACK
-    outcome = [outcome_text(explanation)] if was_tried else []
+    is_alone = answer.group is None and answer.cause.code is not CauseCode.HELD_BACK
+    outcome = [outcome_text(explanation)] if is_alone and explanation.outcome is not Outcome.NOT_TRIED else []
     was_placed_here = answer.placed is not None and answer.placed.then is not None
     yield from (*outcome, lead(answer)) if was_placed_here else (lead(answer), *outcome)
 

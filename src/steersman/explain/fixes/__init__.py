@@ -7,9 +7,9 @@
 
 Read `search` first. `proposals` says which changes may help, with a module for each kind
 (`pod_changes`, `container_changes`, `volume_changes`, `device_changes`, `node_changes`,
-`new_node`, `object_changes`, `moves`). `verification` tries them, with the fields that webhooks add
-to pods (`injected_fields`), the other pods of a workload and restarted Jobs (`workload_pods`), first
-without `unrelated_pods`. `changes` defines a change, `fix_writer` writes
+`new_node`, `group_changes`, `object_changes`, `moves`). `verification` tries them, with the fields
+that webhooks add to pods (`injected_fields`), the other pods of a workload and restarted Jobs
+(`workload_pods`), first without `unrelated_pods`. `changes` defines a change, `fix_writer` writes
 patches, `commands` commands; `explain.text` renders fixes.
 """
 

@@ -25,6 +25,8 @@ class FixKind(StrEnum):
     UNCORDON = "UncordonNode"
     TOLERATION = "AddToleration"
     REQUESTS = "LowerRequests"
+    MIN_COUNT = "LowerMinCount"
+    TOPOLOGY_LEVEL = "ChangeTopologyLevel"
     CLAIM_SIZE = "LowerClaimSize"
     DEVICE_COUNT = "LowerDeviceCount"
     NODE_AFFINITY_VALUES = "RelaxNodeAffinity"

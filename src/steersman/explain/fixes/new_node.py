@@ -8,7 +8,9 @@ ResourceSlices of local devices.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 from typing import Any, Final
 
 import msgspec
@@ -33,20 +35,23 @@ _AT_LEAST: Final = {"cpu": 10**6, "memory": 2**50, "ephemeral-storage": 2**50}
 _replace = msgspec.structs.replace
 
 
-def copied_nodes(simulation: Simulation, pod: api.Pod) -> Iterator[Change]:
-    """Yield copies of the smallest existing nodes that are large enough for the pod, smallest
-    first."""
+def copied_nodes(simulation: Simulation, pod: api.Pod, count: int = 1) -> Iterator[Change]:
+    """Yield `count` copies of each of the smallest existing nodes that are large enough for the pod,
+    smallest first."""
     asked = pod_requests(pod)
     nodes = simulation.cluster.objects(api.Node)
     slices = _slices_by_node(simulation)
     models = (node for name, node in nodes.items() if name in slices or not pod.spec.resource_claims)
     fitting = [node for node in _shapes(map(_as_new, models)) if _is_large_enough(node, asked)]
     tolerated = [node for node in fitting if not untolerated(pod.spec, node)]
-    name = free_name(nodes)
+    names = list(islice(free_names(nodes), count))
     for node in sorted(tolerated, key=_size)[:_MAX_SHAPES]:
         model = node.metadata.name
-        others = _published(simulation, slices.get(model, ()), model, name)
-        yield _created(_renamed(node, name), f"a copy of {model}: {_text(node)}", *others)
+        text = f"a copy of {model}: {_text(node)}" if count == 1 else f"copies of {model}: {_text(node)}"
+        copies: list[Document] = []
+        for name in names:
+            copies += codec.to_dict(_renamed(node, name)), *_published(simulation, slices.get(model, ()), model, name)
+        yield _created(text, *copies, count=count)
 
 
 def exact_node(
@@ -66,7 +71,8 @@ def exact_node(
     labels = ", ".join(f"{key}={value}" for key, value in node.metadata.labels.items() if key != api.HOSTNAME_LABEL)
     needed = ", ".join(f"{amount} {resource}" for resource, amount in _amount_texts(own or {}).items())
     rest = f"{needed} of it for this pod, the rest for {others} that come first" if needed else ""
-    return _created(node, ", ".join(filter(None, (_text(node), rest, labels and f"labelled {labels}"))))
+    text = ", ".join(filter(None, (_text(node), rest, labels and f"labelled {labels}")))
+    return _created(text, codec.to_dict(node))
 
 
 def _amount_texts(amounts: Mapping[str, int]) -> dict[str, str]:
@@ -83,14 +89,20 @@ def large_node(simulation: Simulation, pod: api.Pod) -> Change:
 
 def free_name(taken: Mapping[str, object]) -> str:
     """Return an unused node name."""
-    return next(name for name in (NEW_NODE, *(f"{NEW_NODE}-{n}" for n in range(len(taken)))) if name not in taken)
+    return next(free_names(taken))
 
 
-def _created(node: api.Node, what: str, *others: Document) -> Change:
-    """Return the change that adds the node; `what` describes it, and is empty for a pod without
+def free_names(taken: Mapping[str, object]) -> Iterator[str]:
+    """Yield unused node names."""
+    names = chain((NEW_NODE,), (f"{NEW_NODE}-{number}" for number in itertools.count()))
+    return (name for name in names if name not in taken)
+
+
+def _created(what: str, *documents: Document, count: int = 1) -> Change:
+    """Return the change that adds nodes; `what` describes them, and is empty for a pod without
     requests."""
-    summary = f"add a node ({what})" if what else "add a node"
-    return Change(FixKind.ADD_NODE, summary, create=(codec.to_dict(node), *others))
+    summary = "add a node" if count == 1 else f"add {count} nodes"
+    return Change(FixKind.ADD_NODE, f"{summary} ({what})" if what else summary, create=documents)
 
 
 # -- copies ------------------------------------------------------------------------------------------------------------

@@ -16,13 +16,14 @@ from contextlib import suppress
 from typing import Final
 
 from steersman import api
-from steersman.explain.fixes import new_node, object_changes
+from steersman.explain.fixes import group_changes, new_node, object_changes
 from steersman.explain.fixes.changes import AnyChange, Change, NumberedChange
 from steersman.explain.fixes.fix import Fix, FixKind
 from steersman.explain.fixes.fix_writer import DocumentSource, FixDraft, against_cluster, against_input
 from steersman.explain.fixes.moves import try_moves
 from steersman.explain.fixes.proposals import Proposals
 from steersman.explain.fixes.verification import Scheduled, Situation, TrialsExhausted, Verifier
+from steersman.explain.groups import explain_group
 from steersman.framework import pod_requests
 from steersman.simulation import Simulation, pod_key
 
@@ -85,7 +86,14 @@ class FixSearch:
     @property
     def _methods(self) -> tuple[tuple[float, Callable[[Situation, tuple[Change, ...]], None]], ...]:
         """Search methods, and the share of all trials that may be used up after each."""
-        return (0.55, self._of_nodes), (0.7, self._by_moves), (0.85, self._by_priority), (1.0, self._by_one_more_node)
+        group = () if self._verifier.pod.spec.scheduling_group is None else ((0.5, self._of_group),)
+        return (
+            *group,
+            (0.55, self._of_nodes),
+            (0.7, self._by_moves),
+            (0.85, self._by_priority),
+            (1.0, self._by_one_more_node),
+        )
 
     # -- what no node can make up for --------------------------------------------------------------------------------
 
@@ -153,6 +161,22 @@ class FixSearch:
                 seen.add(keys)
                 tried[kinds] += 1
                 self._try_all((*alternative, *preparation))
+
+    def _of_group(self, situation: Situation, preparation: tuple[Change, ...]) -> None:
+        """Search a smaller gang, a larger domain, and the fewest additional nodes for the pod's
+        group."""
+        group = explain_group(situation.simulation, situation.pod)
+        if group is None or not group.exists or group.missing:
+            return
+        smaller = group_changes.lower_min_count(group)
+        if smaller is not None:
+            self._try_all((smaller, *preparation))
+        for change in group_changes.other_levels(self._verifier.simulation, group):
+            if self._try((change, *preparation)) is not None:
+                break
+        for nodes in group_changes.more_nodes(self._verifier.simulation, situation.pod, group):
+            if self._try_all((nodes, *preparation)):
+                break
 
     def _by_moves(self, situation: Situation, preparation: tuple[Change, ...]) -> None:
         """Search the fewest pods whose move makes room."""
@@ -224,17 +248,18 @@ class FixSearch:
 
     # -- trying ------------------------------------------------------------------------------------------------------
 
-    def _try_all(self, changes: Sequence[AnyChange]) -> None:
-        """Try changes after making each numbered one as small as the others allow."""
+    def _try_all(self, changes: Sequence[AnyChange]) -> bool:
+        """Try changes after making each numbered one as small as the others allow; return whether
+        they pass."""
         chosen = [each.make(each.guess) if isinstance(each, NumberedChange) else each for each in changes]
         for position, each in enumerate(changes):
             if isinstance(each, NumberedChange):
                 others = [*chosen[:position], *chosen[position + 1 :]]
                 least = self._least_step(others, each)
                 if least is None:
-                    return
+                    return False
                 chosen[position] = least
-        self._try(chosen)
+        return self._try(chosen) is not None
 
     def _least_step(self, others: Sequence[Change], numbered: NumberedChange) -> Change | None:
         """Return the smallest step that passes together with the others; larger steps are assumed

@@ -3,7 +3,8 @@
 
 A trial schedules every pending pod, and mostly finds again that the others fit on no node. So a
 trial runs without them first. What fails then fails with them as well: a placed pod takes room, and
-helps only pods with an affinity to it, a spread constraint that counts it, or the same claim. What
+helps only pods with an affinity to it, a spread constraint that counts it, the same claim, or a group
+in the same tree. What
 passes is tried again with all pods. In doubt a pod is not unrelated.
 """
 
@@ -46,7 +47,10 @@ def may_help(pod: api.Pod, other: api.Pod) -> bool:
     )
     if any(from_label_selector(selector).matches(pod.metadata.labels) for selector in selectors):
         return True
-    return pod.metadata.namespace == other.metadata.namespace and not _claims(pod).isdisjoint(_claims(other))
+    if pod.metadata.namespace != other.metadata.namespace:
+        return False
+    are_grouped = pod.spec.scheduling_group is not None and other.spec.scheduling_group is not None
+    return are_grouped or not _claims(pod).isdisjoint(_claims(other))
 
 
 def _claims(pod: api.Pod) -> set[tuple[str, str]]:

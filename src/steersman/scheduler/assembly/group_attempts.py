@@ -85,6 +85,18 @@ class GroupAttempts:
         except Exception as cause:
             return self._broken(queued, members, cause)
 
+    def preview(self, queued: QueuedPodGroup) -> GroupCycle:
+        """Return the cycle that a waiting group would have now, even if it is gated. Preemption may
+        nominate nodes and delete pods, so the scheduler must be that of a fork."""
+        for member in queued.pods():
+            self._parts.queue.nominator.forget(member.uid)
+        attempt = _Attempt(queued, self._parts.infos)
+        problem = self._problem(attempt)
+        if problem is not None:
+            return GroupCycle.without_attempt(attempt.root, error(problem))
+        scheduling = self._scheduling(self._parts.cycle.profiles[attempt.scheduler_name()], attempt)
+        return scheduling.report(scheduling.run())
+
     def _schedule(self, queued: QueuedPodGroup) -> Sequence[Decision]:
         attempt = _Attempt(queued, self._parts.infos)
         problem = self._problem(attempt)

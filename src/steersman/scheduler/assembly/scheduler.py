@@ -52,6 +52,7 @@ from steersman.scheduler.assembly.postponed import PostponedAttempts
 from steersman.scheduler.binding import BindingCycle, BindingParts
 from steersman.scheduler.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.scheduler.cycle.diagnosis import Diagnosis
+from steersman.scheduler.cycle.group_decision import GroupCycle
 from steersman.scheduler.cycle.schedule_one import Observer
 from steersman.scheduler.engine.evaluation import Evaluation, NodeStatuses
 from steersman.scheduler.engine.totals_digest import DigestedTotals
@@ -310,6 +311,12 @@ class Scheduler:
         if profile is None or profile.pre_bind.for_pod(pods[0]) or not self.binding.binds_at_once(pods[0], profile):
             return ()
         return pods
+
+    def preview_group(self, pod: str) -> GroupCycle | None:
+        """Return the cycle that the waiting group of the pod `namespace/name` would have now; None if
+        the pod waits in no group. The scheduler must be that of a fork."""
+        group = self.queue.group_with(pod)
+        return None if group is None else self._groups.preview(group)
 
     async def schedule_one_async(self) -> Decision | None:
         """Schedule the next pod like `schedule_one`, with extenders. The next pod waits for this

@@ -128,6 +128,13 @@ class GroupAttempt(msgspec.Struct):
     members: list[tuple[str, str | None]] = []
     #: Last result of the PlacementFeasible plugins; None is success.
     status: Status | None = None
+    #: Decision on the first member that found no node.
+    refusal: Unschedulable | Failed | None = None
+
+    @property
+    def placed_count(self) -> int:
+        """Number of members that found a node."""
+        return sum(node is not None for _, node in self.members)
 
 
 class PlacementPluginScores(msgspec.Struct, frozen=True):

@@ -162,6 +162,8 @@ class _Progress:
         is_placed = isinstance(decision, Scheduled)
         self.result.members.append(MemberResult(pod, decision))
         self._attempt.members.append((pod.key, decision.node if isinstance(decision, Scheduled) else None))
+        if not isinstance(decision, Scheduled) and self._attempt.refusal is None:
+            self._attempt.refusal = decision
         if isinstance(decision, Failed):
             return error(MEMBER_FAILED.format(decision.message))
         remaining, scheduled = self._progress

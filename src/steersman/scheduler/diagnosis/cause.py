@@ -53,6 +53,7 @@ class CauseCode(StrEnum):
     NODE_FEATURES = "NodeFeatures"
     EXTENDER = "Extender"
     PLUGIN = "Plugin"
+    POD_GROUP = "PodGroup"
     NO_PROFILE = "NoProfile"
     WAITING = "WaitingOnPermit"
     TERMINATING = "Terminating"

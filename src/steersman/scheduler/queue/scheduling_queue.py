@@ -275,6 +275,16 @@ class SchedulingQueue(QueueViews):
         if self._groups is not None:
             self._announce(self._groups.requeue(group, status))
 
+    def group_with(self, key: str) -> QueuedPodGroup | None:
+        """Return the waiting group of the member `namespace/name`, with its tree; None if the pod
+        waits in no group."""
+        member = None if self._groups is None else self._groups.get(key)
+        if self._groups is None or member is None or member.group is None:
+            return None
+        group = member.group
+        group.root = self._groups.hierarchy.tree(group.root.key)[group.root.key]
+        return group
+
     def activate(self, pods: Iterable[api.Pod]) -> None:
         """Move waiting pods to activeQ immediately; a pod in flight is retried when its attempt
         fails."""
