@@ -42,7 +42,7 @@ def test_batch_pods_wait_for_a_node_that_is_not_reserved() -> None:
     assert [type(decision).__name__ for decision in harness.run()] == ["Scheduled"]
 
 
-@pytest.mark.parametrize("name", ["cheap_nodes.py", "quiet_hours.py", "spare_memory.py"])
+@pytest.mark.parametrize("name", ["cheap_nodes.py", "cheap_racks.py", "quiet_hours.py", "spare_memory.py"])
 def test_every_example_can_be_given_as_a_file(name: str) -> None:
     assert default_registry().add_file(EXAMPLES / name) == [name.removesuffix(".py").title().replace("_", "")]
 
