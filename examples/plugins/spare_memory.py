@@ -33,7 +33,7 @@ class SpareMemory(FilterPlugin, ColumnarFilter):
 
 
 class MemoryLeft(FilterKernel):
-    """The answers of `SpareMemory` for pods that request so much memory."""
+    """The answers of `SpareMemory` for pods with this memory request."""
 
     depends = Depends.NODE_PODS
 
