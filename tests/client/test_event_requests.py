@@ -38,6 +38,7 @@ from steersman.kube.client.events import (
 )
 from steersman.kube.client.requests import NO_QUERY, Query, Request, Response
 from steersman.kube.client.transport import HttpTransport, http_transport
+from steersman.scheduler.host import PodEvent
 from steersman.testing import make_pod, make_pod_group
 
 GANG = make_pod_group("gang").gang(2).obj()
@@ -232,7 +233,7 @@ def test_an_event_waits_a_moment_so_that_bindings_go_first() -> None:
         recorder = EventRecorder(story, Timing(sleep=story.sleep), "host")
         async with running(recorder.run()):
             pod = make_pod("web").obj()
-            recorder.record(pod, controller="s", type="Normal", reason="Scheduled", action="Binding", note="")
+            recorder.record(PodEvent(pod, "s", "Normal", "Scheduled", "Binding", ""))
             await until(lambda: "POST" in story.told)
         assert story.told == ["a pause", "POST"]
 
@@ -251,7 +252,7 @@ def test_events_of_the_same_moment_are_due_together() -> None:
         for number in range(4):
             clock.advance(0.01)
             pod = make_pod(f"web-{number}").obj()
-            recorder.record(pod, controller="s", type="Normal", reason="Scheduled", action="Binding", note="")
+            recorder.record(PodEvent(pod, "s", "Normal", "Scheduled", "Binding", ""))
         due = TOGETHER_SECONDS * math.ceil((clock.monotonic() + BEHIND_BINDINGS_SECONDS) / TOGETHER_SECONDS)
         async with running(recorder.run()):
             await until(lambda: len(story.told) == 4)
@@ -266,7 +267,7 @@ def test_an_event_that_has_waited_is_written_at_once() -> None:
         story, clock = Story(), ManualClock()
         recorder = EventRecorder(story, Timing(clock, sleep=story.sleep), "host")
         pod = make_pod("web").obj()
-        recorder.record(pod, controller="s", type="Normal", reason="Scheduled", action="Binding", note="")
+        recorder.record(PodEvent(pod, "s", "Normal", "Scheduled", "Binding", ""))
         clock.advance(BEHIND_BINDINGS_SECONDS + TOGETHER_SECONDS)
         async with running(recorder.run()):
             await recorder.drain()
@@ -285,7 +286,7 @@ def test_the_events_that_a_deleted_namespace_refuses_are_one_line(caplog: pytest
             async with running(recorder.run()):
                 for number in range(103):
                     pod = make_pod(f"web-{number}").namespace("gone").obj()
-                    recorder.record(pod, controller="s", type="Normal", reason="Scheduled", action="Binding", note="")
+                    recorder.record(PodEvent(pod, "s", "Normal", "Scheduled", "Binding", ""))
                 await recorder.drain()
             assert recorder.dropped == 103
 
@@ -302,7 +303,7 @@ def test_a_server_that_is_away_for_a_while_loses_no_event() -> None:
             recorder = EventRecorder(transport, IMPATIENT, "host")
             async with running(recorder.run()):
                 pod = make_pod("web").obj()
-                recorder.record(pod, controller="s", type="Normal", reason="Scheduled", action="Binding", note="")
+                recorder.record(PodEvent(pod, "s", "Normal", "Scheduled", "Binding", ""))
                 await recorder.drain()
         assert (len(events(server)), recorder.dropped) == (1, 0)
 
@@ -310,7 +311,7 @@ def test_a_server_that_is_away_for_a_while_loses_no_event() -> None:
 
 
 def record(recorder: EventRecorder, pod: str, reason: str) -> None:
-    recorder.record(make_pod(pod).obj(), controller="s", type="Normal", reason=reason, action="Binding", note="")
+    recorder.record(PodEvent(make_pod(pod).obj(), "s", "Normal", reason, "Binding", ""))
 
 
 def test_events_that_find_no_room_are_dropped_and_counted() -> None:

@@ -25,6 +25,7 @@ from steersman.kube.client.events import BEHIND_BINDINGS_SECONDS
 from steersman.kube.client.fence import WriteFence
 from steersman.kube.client.pacing import RetryPolicy, TokenBucket
 from steersman.kube.client.requests import NO_QUERY, NowaitChain, OnEnd, Query, Request, RequestMetrics, Response
+from steersman.scheduler.host import PodEvent
 from steersman.testing import make_pod
 
 Outcome = Callable[[], Response | ClientError]
@@ -204,7 +205,7 @@ async def _recorded(script: Script, direct: bool) -> int:
         writing = group.create_task(recorder.run())
         for name in ("a", "b"):
             pod = make_pod(name).obj()
-            recorder.record(pod, controller="s", type="Normal", reason="Scheduled", action="Binding", note=name)
+            recorder.record(PodEvent(pod, "s", "Normal", "Scheduled", "Binding", name))
             await recorder.drain()
         writing.cancel()
     return recorder.dropped

@@ -8,7 +8,7 @@ import pytest
 from steersman import api
 from steersman.framework.pod_info import PodShapes
 from steersman.framework.ports import Failure
-from steersman.scheduler.host.event_reports import EventReports
+from steersman.scheduler.host.event_reports import EventReports, PodEvent
 from steersman.testing import make_pod
 
 POD = make_pod("web").obj()
@@ -20,17 +20,8 @@ class Written(EventReports):
     def __init__(self) -> None:
         self.events: list[tuple[str, ...]] = []
 
-    def write_event(
-        self,
-        pod: api.Pod,
-        controller: str,
-        type: str,
-        reason: str,
-        action: str,
-        note: str,
-        related: api.Object | None = None,
-    ) -> None:
-        self.events.append((api.key(pod), controller, type, reason, action, note))
+    def write_event(self, event: PodEvent) -> None:
+        self.events.append((api.key(event.pod), *event[1:6]))
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import msgspec
 from steersman import api
 from steersman.api import Object, timestamps
 from steersman.cluster.store import AlreadyExists, Document, Forbidden, NotFound, StatusError, Store, Timers, typed
+from steersman.scheduler.host import PodEvent
 
 Event: Final = api.custom_kind("v1", "Event", "events")
 LIFETIME_SECONDS: Final = 3600.0
@@ -68,26 +69,18 @@ class EventObjects:
         times: Document = {"firstTimestamp": now, "lastTimestamp": now, "count": 1, "eventTime": None}
         self._create(key, obj, component, {**times, "type": type, "reason": reason, "message": message})
 
-    def report_scheduling(
-        self,
-        pod: api.Pod,
-        scheduler: str,
-        type: str,
-        reason: str,
-        action: str,
-        note: str,
-        related: Object | None = None,
-    ) -> None:
+    def report_scheduling(self, event: PodEvent) -> None:
         """Report a scheduler's event in events.k8s.io form; repetitions are a series."""
-        key = (pod.metadata.uid, scheduler, type, reason, note)
+        key = (event.pod.metadata.uid, event.scheduler, event.type, event.reason, event.note)
         moment = timestamps.render_micro(self._store.clock.now())
         known = self._known.get(key)
         if known is not None and self._add_to_series(known, moment):
             return
-        times: Document = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": moment, "action": action}
-        if related is not None:
-            times["related"] = msgspec.to_builtins(api.reference_to(related))
-        self._create(key, pod, scheduler, {**times, "type": type, "reason": reason, "message": note})
+        times: Document = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": moment, "action": event.action}
+        if event.related is not None:
+            times["related"] = msgspec.to_builtins(api.reference_to(event.related))
+        said = {"type": event.type, "reason": event.reason, "message": event.note}
+        self._create(key, event.pod, event.scheduler, {**times, **said})
 
     # -- inside ------------------------------------------------------------------------------------------------------
 

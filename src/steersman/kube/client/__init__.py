@@ -18,7 +18,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "connection": "Connection",
         "dispatcher": "Dispatcher",
         "errors": "ApiError ClientError ConnectionFailed UnreadableAnswer",
-        "events": "Event EventRecorder EventSeriesBook",
+        "events": "Event EventRecorder EventSeriesBook event_object",
         "extenders": "HttpExtender http_extenders",
         "failure_log": "BINDING FailureLog SEE_DOCTOR ServerProblem server_problem",
         "fence": "LeaseNotHeld WriteFence",

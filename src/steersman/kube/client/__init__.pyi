@@ -13,6 +13,7 @@ from steersman.kube.client.events import (
     Event as Event,
     EventRecorder as EventRecorder,
     EventSeriesBook as EventSeriesBook,
+    event_object as event_object,
 )
 from steersman.kube.client.extenders import HttpExtender as HttpExtender, http_extenders as http_extenders
 from steersman.kube.client.failure_log import (

@@ -34,7 +34,7 @@ from steersman.kube.client.foreign_input import decode_foreign
 from steersman.kube.client.pacing import RetryPolicy, retrying
 from steersman.kube.client.requests import JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request, Response, Transport
 from steersman.kube.client.status_updates import StatusUpdate, StatusUpdates, patch_for
-from steersman.scheduler.host import EventReports
+from steersman.scheduler.host import EventReports, PodEvent
 
 logger = logging.getLogger(__name__)
 
@@ -183,19 +183,8 @@ class Dispatcher(EventReports):
     def report_group_condition(self, group: api.PodGroup, condition: api.Condition) -> None:
         self._updates.put(StatusUpdate(group, condition))
 
-    def write_event(
-        self,
-        pod: api.Pod,
-        controller: str,
-        type: str,
-        reason: str,
-        action: str,
-        note: str,
-        related: api.Object | None = None,
-    ) -> None:
-        self._events.record(
-            pod, controller=controller, type=type, reason=reason, action=action, note=note, related=related
-        )
+    def write_event(self, event: PodEvent) -> None:
+        self._events.record(event)
 
     # -- inside ------------------------------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ from steersman.kube.client.errors import ApiError, ClientError
 from steersman.kube.client.failure_log import WRITING_EVENTS, DroppedEvents, FailureLog
 from steersman.kube.client.pacing import RetryPolicy, retrying
 from steersman.kube.client.requests import STRATEGIC_MERGE_PATCH, NowaitChain, Request, Response, Transport
-from steersman.scheduler.host import SCHEDULED
+from steersman.scheduler.host import SCHEDULED, PodEvent
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +91,23 @@ class Event(Object, frozen=True):
     related: ObjectReference | None = None
     note: str = ""
     type: str = ""
+
+
+def event_object(reported: PodEvent, name: str, instance: str, now: float) -> Event:
+    """Return the object of an event. A long note is truncated."""
+    pod, related = reported.pod, reported.related
+    return Event(
+        metadata=api.ObjectMeta(name=name, namespace=pod.metadata.namespace or api.DEFAULT_NAMESPACE),
+        event_time=timestamps.render_micro(now),
+        reporting_controller=reported.scheduler,
+        reporting_instance=instance,
+        action=reported.action,
+        reason=reported.reason,
+        regarding=api.reference_to(pod),
+        related=None if related is None else api.reference_to(related),
+        note=truncated(reported.note),
+        type=reported.type,
+    )
 
 
 # -- series ------------------------------------------------------------------------------------------------------------
@@ -231,32 +248,12 @@ class EventRecorder:
         self._refused = DroppedEvents()
         self._is_closed = False
 
-    def record(
-        self,
-        regarding: api.Pod,
-        *,
-        controller: str,
-        type: str,
-        reason: str,
-        action: str,
-        note: str,
-        related: api.Object | None = None,
-    ) -> None:
-        """Queue an event. `controller` is the scheduler's name; a long `note` is truncated."""
+    def record(self, reported: PodEvent) -> None:
+        """Queue an event. A long note is truncated."""
         now = self._timing.clock.now()
-        meta = regarding.metadata
-        event = Event(
-            metadata=api.ObjectMeta(name=self._name(meta.name, now), namespace=meta.namespace or api.DEFAULT_NAMESPACE),
-            event_time=timestamps.render_micro(now),
-            reporting_controller=controller,
-            reporting_instance=f"{controller}-{self._instance}"[:MAX_INSTANCE_LENGTH],
-            action=action,
-            reason=reason,
-            regarding=api.reference_to(regarding),
-            related=None if related is None else api.reference_to(related),
-            note=truncated(note),
-            type=type,
-        )
+        name = self._name(reported.pod.metadata.name, now)
+        instance = f"{reported.scheduler}-{self._instance}"[:MAX_INSTANCE_LENGTH]
+        event = event_object(reported, name, instance, now)
         due = self._series.observe(event, self._timing.clock.monotonic())
         if due is not None:
             self._put(due)

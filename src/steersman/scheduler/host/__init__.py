@@ -12,7 +12,7 @@ from steersman.base import lazy_exports
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
-        "event_reports": "EventReports FAILED_SCHEDULING PREEMPTED SCHEDULED assigned_note",
+        "event_reports": "EventReports FAILED_SCHEDULING PREEMPTED PodEvent SCHEDULED assigned_note",
         "memory": "freeze_heap frozen_heap keep_freed_memory trim_free_memory unfreeze_heap",
         "scaled_clock": "LoopTimers ScaledClock Speed parse_speed",
         "scheduling_loop": "BACKOFF_SECONDS SchedulingLoop UNSCHEDULABLE_SECONDS",

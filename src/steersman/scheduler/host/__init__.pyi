@@ -5,6 +5,7 @@ from steersman.scheduler.host.event_reports import (
     PREEMPTED as PREEMPTED,
     SCHEDULED as SCHEDULED,
     EventReports as EventReports,
+    PodEvent as PodEvent,
     assigned_note as assigned_note,
 )
 from steersman.scheduler.host.memory import (

@@ -18,7 +18,7 @@ from steersman.base import Clock, LayeredDict
 from steersman.base.graph_copy import copied_attributes, shallow, shared_by_copies
 from steersman.cluster.store import Conflict, NotFound, Pods, StatusError, Store, with_condition
 from steersman.framework import Failure, PodInfo, Status, error
-from steersman.scheduler.host import FAILED_SCHEDULING, SCHEDULED, EventReports, assigned_note
+from steersman.scheduler.host import FAILED_SCHEDULING, SCHEDULED, EventReports, PodEvent, assigned_note
 
 
 @shared_by_copies
@@ -209,17 +209,8 @@ class EmbeddedWriter(StoreWriter):
         """Return the seconds since the start of the simulation."""
         return round(self._clock.monotonic() - self._start, 6)
 
-    def write_event(
-        self,
-        pod: api.Pod,
-        controller: str,
-        type: str,
-        reason: str,
-        action: str,
-        note: str,
-        related: api.Object | None = None,
-    ) -> None:
-        self.events.write(api.key(pod), type, reason, note, self.now())
+    def write_event(self, event: PodEvent) -> None:
+        self.events.write(api.key(event.pod), event.type, event.reason, event.note, self.now())
 
     def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
         now = self.now()
@@ -249,21 +240,9 @@ class EmbeddedWriter(StoreWriter):
 class EventWriter(StoreWriter):
     """Writer that reports by event objects."""
 
-    def __init__(
-        self, store: Store, write_event: Callable[[api.Pod, str, str, str, str, str, api.Object | None], None]
-    ) -> None:
-        """`write_event` has the parameters of `EventReports.write_event`."""
+    def __init__(self, store: Store, write: Callable[[PodEvent], None]) -> None:
         super().__init__(store)
-        self._write_event = write_event
+        self._write = write
 
-    def write_event(
-        self,
-        pod: api.Pod,
-        controller: str,
-        type: str,
-        reason: str,
-        action: str,
-        note: str,
-        related: api.Object | None = None,
-    ) -> None:
-        self._write_event(pod, controller, type, reason, action, note, related)
+    def write_event(self, event: PodEvent) -> None:
+        self._write(event)

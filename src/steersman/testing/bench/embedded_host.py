@@ -19,7 +19,7 @@ from typing import Final, cast
 import msgspec
 
 from steersman import api
-from steersman.api import BIND_COMPLETED, annotated, timestamps
+from steersman.api import BIND_COMPLETED, annotated
 from steersman.base import Clock, RealClock, SeededRng, Timing
 from steersman.cluster.controllers import ResourceClaimController
 from steersman.cluster.store import (
@@ -31,10 +31,10 @@ from steersman.cluster.store import (
     StoreReader,
     feed,
 )
-from steersman.kube.client import Event, EventSeriesBook
+from steersman.kube.client import Event, EventSeriesBook, event_object
 from steersman.kube.observe import AttemptMetrics
 from steersman.scheduler.assembly import Scheduler, SchedulerOptions
-from steersman.scheduler.host import HostTasks, SchedulingLoop, keep_freed_memory
+from steersman.scheduler.host import HostTasks, PodEvent, SchedulingLoop, keep_freed_memory
 from steersman.simulation import EventWriter
 from steersman.testing.bench.host import (
     SLICE,
@@ -184,29 +184,13 @@ class StoreEvents:
         for event in self._series.settle(self._clock.monotonic()):
             self._store_event(event)
 
-    def write(
-        self,
-        regarding: api.Pod,
-        controller: str,
-        type: str,
-        reason: str,
-        action: str,
-        note: str,
-        related: api.Object | None = None,
-    ) -> None:
-        meta = regarding.metadata
-        event = Event(
-            metadata=api.ObjectMeta(name=f"{meta.name}.{next(self._numbers):x}", namespace=meta.namespace),
-            event_time=timestamps.render_micro(self._clock.now()),
-            reporting_controller=controller,
-            reporting_instance=controller,
-            action=action,
-            reason=reason,
-            regarding=_replace(api.reference_to(regarding), resource_version=""),
-            related=None if related is None else api.reference_to(related),
-            note=note,
-            type=type,
+    def write(self, reported: PodEvent) -> None:
+        pod = reported.pod
+        event = event_object(
+            reported, f"{pod.metadata.name}.{next(self._numbers):x}", reported.scheduler, self._clock.now()
         )
+        # The store changes a pod's version with each of its statuses, which would hide repetitions.
+        event = _replace(event, regarding=_replace(event.regarding, resource_version=""))
         due = self._series.observe(event, self._clock.monotonic())
         if due is not None:
             self._store_event(due)
