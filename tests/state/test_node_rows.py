@@ -178,6 +178,23 @@ class TestGrowth:
         assert (tables.table.capacity, tables.table.generation) == (capacity, generation), "there is room"
         tables.check()
 
+    def test_nodes_get_the_same_rows_whether_room_was_made_or_not(self) -> None:
+        reserved, grown = Tables(capacity=8), Tables(capacity=8)
+        for tables in (reserved, grown):
+            tables.add_node("first")
+        reserved.table.reserve(100)
+        for tables in (reserved, grown):
+            for index in range(99):
+                tables.add_node(f"n{index}")
+        assert reserved.table.rows == grown.table.rows
+
+    def test_room_for_one_more_is_room_for_several(self) -> None:
+        tables = Tables(capacity=100)
+        for index in range(100):
+            tables.add_node(f"n{index}")
+        tables.table.reserve(101)
+        assert tables.table.capacity >= 125
+
     def test_rows_keep_their_numbers_and_everything_on_them(self) -> None:
         tables = Tables(capacity=2)
         row = tables.add_node(usual_node("n1").taint("gpu").image("web:v1", size=5))

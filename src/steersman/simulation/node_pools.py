@@ -49,8 +49,7 @@ POOL_LABELS: Final = (
 
 def pool_of(node: api.Node) -> str:
     """Return the name of the node's pool, or ""."""
-    labels = node.metadata.labels
-    return next((labels[label] for label in POOL_LABELS if labels.get(label)), "")
+    return next(filter(None, map(node.metadata.labels.get, POOL_LABELS)), "")
 
 
 def price_of(node: api.Node) -> float:

@@ -33,7 +33,7 @@ from steersman.simulation.journal import JournaledCall
 from steersman.simulation.results.explanation_recorder import explain_pending
 from steersman.simulation.results.placements import Placement, PlacementReport
 from steersman.simulation.results.result import Result
-from steersman.simulation.results.utilisation import utilisation
+from steersman.simulation.results.utilisation import Utilisation
 from steersman.simulation.simulated_cluster import SimulatedCluster, StateVersion
 from steersman.simulation.virtual_time.tasks import SimulationError
 
@@ -61,7 +61,7 @@ def build_result(cluster: SimulatedCluster, stopped: str = "") -> Result:
     moment = _Moment(tuple(cluster.journal.calls), cluster.version, placements, explanations)
     return Result(
         placements,
-        utilisation(driver.scheduler.cache.nodes),
+        Utilisation(driver.scheduler.cache.nodes),
         tuple(driver.writer.preemptions.values()),
         tuple(driver.writer.events),
         tuple(_notes(cluster)),

@@ -110,6 +110,8 @@ class SimulatedCluster:
     def add(self, gathered: Gathered, replaces: bool = False) -> None:
         """Store objects; with `replaces`, objects that exist get what is given."""
         with self.journal.recording(JournaledCall("add", (gathered, replaces))):
+            added = sum(isinstance(given.object, api.Node) for given in gathered.objects)
+            self.scheduler.ingest.expect(api.Node, len(self.store.objects(api.Node)) + added)
             self.intake.add(gathered, replaces=replaces)
 
     def delete(self, kind: type[api.Object], key: str) -> None:

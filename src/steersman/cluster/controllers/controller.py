@@ -120,13 +120,13 @@ class Controller(ABC):
         """Reconcile until the time slice ends; the remaining keys come first in the next one."""
         self._is_due = False
         waiting, self._waiting = self._waiting, {}
-        while waiting:
-            name = next(iter(waiting))
-            del waiting[name]
+        # Not one `del` for each: the first key of a dict is found behind all that were deleted.
+        names = iter(waiting)
+        for name in names:
             self._reconcile_one(name)
-            if waiting and self.cluster.is_overdue():
-                self._waiting = waiting | self._waiting
-                self.enqueue(next(iter(waiting)))
+            if self.cluster.is_overdue() and (remaining := dict.fromkeys(names)):
+                self._waiting = remaining | self._waiting
+                self.enqueue(next(iter(remaining)))
                 return
 
     def _reconcile_one(self, name: str) -> None:

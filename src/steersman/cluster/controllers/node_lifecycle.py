@@ -121,12 +121,13 @@ class NodeLifecycleController(Controller):
             self._leave_zone(old)
         zone = self._zones.setdefault(zone_key, _Zone())
         zone.nodes[name] = None
-        if _readiness(node) in (None, "True"):
+        readiness = _readiness(node)
+        if readiness in (None, "True"):
             zone.not_ready.pop(name, None)
             zone.waiting.pop(name, None)
         else:
             zone.not_ready[name] = None
-        if old is None or _concerns(old, node):
+        if readiness is not None and (old is None or _concerns(old, node)):
             self.enqueue(name)
 
     def _leave_zone(self, node: Node) -> None:

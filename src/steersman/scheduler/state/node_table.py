@@ -210,7 +210,7 @@ class NodeTable:
         """Reserve rows for this number of nodes, including existing ones. Growing step by step
         writes each several times."""
         if nodes > self.capacity:
-            self._grow(nodes + nodes // _SPARE_SHARE + _MIN_CAPACITY)
+            self._grow(max(nodes + nodes // _SPARE_SHARE + _MIN_CAPACITY, self._next_capacity))
 
     def layout(self) -> RowLayout:
         """Return which rows are in use, and in which order free rows are used next."""
@@ -432,10 +432,14 @@ class NodeTable:
         row = self.rows.get(name)
         if row is None:
             if not self._free:
-                self._grow(self.capacity + self.capacity // 4 + _MIN_CAPACITY)
+                self._grow(self._next_capacity)
             row = self.rows[name] = self._free.pop()
             self.names[row] = name
         return row
+
+    @property
+    def _next_capacity(self) -> int:
+        return self.capacity + self.capacity // 4 + _MIN_CAPACITY
 
     def _release_if_empty(self, row: int) -> None:
         if not self.pods_on[row]:
@@ -451,7 +455,8 @@ class NodeTable:
         self.nodes += [None for _ in added]
         self.pods_on += [{} for _ in added]
         self._infos += [None for _ in added]
-        self._free += reversed(added)
+        # Lower rows are used first, whether rows were reserved or not.
+        self._free[:0] = reversed(added)
         #: bool[capacity]: the row has a node.
         self.alive: BoolColumn = np.zeros(capacity, np.bool_)
         #: bool[capacity]: the node is cordoned.

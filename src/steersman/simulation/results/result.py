@@ -93,7 +93,7 @@ class Result:
     @cached_property
     def summary(self) -> Summary:
         return Summary(
-            nodes=len(self.utilisation.nodes),
+            nodes=self.utilisation.node_count,
             pods=len(self.placements),
             scheduled=len(self.placements) - len(self.pending),
             pending=len(self.pending),
@@ -146,7 +146,7 @@ class Result:
                 "placements": list(self.placements.values()),
                 "preempted": list(self.preempted),
                 "namespaces": list(self.by_namespace.values()),
-                "utilisation": self.utilisation,
+                "utilisation": self.utilisation.to_dict(),
                 "notes": list(self.notes),
                 **({"stopped": self.stopped} if self.stopped else {}),
             }

@@ -19,7 +19,7 @@ from steersman.base import InputError
 from steersman.base.graph_copy import shared_by_copies
 from steersman.framework import BoolColumn, IntColumn
 from steersman.scheduler.assembly import Scheduler
-from steersman.simulation.node_pools import pool_of, price_of
+from steersman.simulation.node_pools import PRICE_ANNOTATION, pool_of, price_of
 from steersman.simulation.results.utilisation import PODS, resource_columns
 from steersman.simulation.virtual_time.writer import EmbeddedWriter
 
@@ -323,6 +323,9 @@ class _NodePools:
 def _known_price(node: Any) -> float:
     """Return the node's price; an invalid price, which only direct writes to the store can cause,
     is 0."""
+    meta = node.metadata
+    if PRICE_ANNOTATION not in meta.annotations and PRICE_ANNOTATION not in meta.labels:
+        return 0.0
     try:
         return price_of(node)
     except InputError:

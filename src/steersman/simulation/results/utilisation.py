@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from functools import cached_property
+from typing import Any, Final
 
 import msgspec
 
@@ -28,11 +29,52 @@ class Usage(msgspec.Struct, frozen=True):
         return self.requested / self.allocatable if self.allocatable else 0.0
 
 
-class Utilisation(msgspec.Struct, frozen=True):
-    """Utilisation of every node, by name, and of all nodes together, by resource."""
+class Utilisation:
+    """Utilisation of every node, and of all nodes together, as of its creation."""
 
-    cluster: Mapping[str, Usage]
-    nodes: Mapping[str, Mapping[str, Usage]]
+    def __init__(self, table: NodeTable) -> None:
+        """Copy the columns; the mappings are made when they are read."""
+        requested, others = table.amounts_requested.core, table.amounts_requested.others
+        self._names = table.names.copy()
+        self._rows = [row for row in table.rows.values() if table.nodes[row] is not None]
+        self._offered = table.offered.by_row.copy()
+        self._requested = {name: column.values.copy() for name, column in requested.items()}
+        self._others = {name: rows.copy() for name, rows in others.items()}
+        self._pods = table.pod_count.values.copy(), table.allowed_pods.values.copy()
+
+    @property
+    def node_count(self) -> int:
+        return len(self._rows)
+
+    @cached_property
+    def nodes(self) -> Mapping[str, Mapping[str, Usage]]:
+        """Usage by node name and resource."""
+        columns = {name: column.tolist() for name, column in self._requested.items()}
+        pods, allowed = (column.tolist() for column in self._pods)
+        found: dict[str, dict[str, Usage]] = {}
+        for row in self._rows:
+            usages = found[self._names[row]] = {
+                name: Usage(amount, columns[name][row] if name in columns else self._others.get(name, {}).get(row, 0))
+                for name, amount in self._offered[row].items()
+                if name != PODS
+            }
+            usages[PODS] = Usage(allowed[row], pods[row])
+        return found
+
+    @cached_property
+    def cluster(self) -> Mapping[str, Usage]:
+        """Usage of all nodes together by resource."""
+        return _sum(self.nodes.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return both mappings as plain dicts."""
+        document: dict[str, Any] = msgspec.to_builtins({"cluster": self.cluster, "nodes": self.nodes})
+        return document
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Utilisation) and self.nodes == other.nodes
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class NodeArrays(msgspec.Struct, frozen=True, eq=False):
@@ -62,21 +104,6 @@ def resource_columns(
         if offered.has(name):
             yield name, (table.requested(name).values[alive], table.allocatable(name).values[alive])
     yield PODS, (table.pod_count.values[alive], table.allowed_pods.values[alive])
-
-
-def utilisation(table: NodeTable) -> Utilisation:
-    nodes = {table.names[row]: _of_row(table, row) for row in table.live_rows()}
-    return Utilisation(_sum(nodes.values()), nodes)
-
-
-def _of_row(table: NodeTable, row: int) -> dict[str, Usage]:
-    """Return allocatable and requested amounts of a row, pods last."""
-    requested = table.amounts_requested.amount
-    usages = {
-        name: Usage(amount, requested(name, row)) for name, amount in table.offered.by_row[row].items() if name != PODS
-    }
-    usages[PODS] = Usage(table.allowed_pods.cell[row], table.pod_count.cell[row])
-    return usages
 
 
 def _sum(nodes: Iterable[Mapping[str, Usage]]) -> dict[str, Usage]:
