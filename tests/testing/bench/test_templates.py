@@ -38,7 +38,7 @@ def test_the_same_file_is_read_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (pod(metadata="name: pod-{{ .Name }}"), "template.yaml: the template expression contains '.Name'"),
+        (pod(metadata="name: pod-{{ .Name }}"), "template.yaml: the template expression has no value"),
         ("kind: Pod\n---\nkind: Pod", "template.yaml: has 2 documents"),
         ("- 1", "template.yaml: has 1 documents"),
         ("kind: [", "template.yaml, line 1: is not YAML"),

@@ -73,3 +73,24 @@ def test_a_value_of_the_wrong_type_is_refused(value: ParameterValue) -> None:
 )
 def test_values_that_make_no_sense_are_refused(operation: Operation, complaint: str) -> None:
     assert complaint in refusal(operation)
+
+
+def test_a_count_is_multiplied_with_the_size_of_groups() -> None:
+    pods = CreatePods(opcode="createPods", count_param="$groups", count_multiplier_param="$size")
+    ((_, made),) = unrolled([pods], Parameters({"groups": 3, "size": 4}))
+    assert isinstance(made, CreatePods)
+    assert made.count == 12
+
+
+def test_values_for_templates_are_parameters_with_defaults() -> None:
+    given = {"size": "$size", "roots": "$roots|2", "selectors": "$selectors|", "devices": 10}
+    parameters = Parameters({"size": [1]})
+    ((_, made),) = unrolled([CreatePods(opcode="createPods", template_params=given)], parameters)
+    assert isinstance(made, CreatePods)
+    assert made.template_params == {"size": [1], "roots": 2, "selectors": None, "devices": 10}
+    assert parameters.unused() == []
+
+
+def test_a_value_for_a_template_without_a_default_is_required() -> None:
+    operation = CreatePods(opcode="createPods", template_params={"size": "$size"})
+    assert "is not among the workload's params" in refusal(operation, other=1)

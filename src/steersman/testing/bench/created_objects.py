@@ -49,7 +49,9 @@ def node_drafts(operation: CreateNodes, prefix: str, templates: Templates) -> It
     file = operation.node_template_path
     template = None if file is None else templates(file)
     for index in range(operation.count):
-        draft = Draft(_USUAL_NODE) if template is None else template.draft(index, operation.count)
+        draft = Draft(_USUAL_NODE)
+        if template is not None:
+            draft = template.draft(index, operation.count, operation.template_params)
         node = of_kind(api.Node, draft, file)
         node = _named_node(node, prefix if template is None else node.metadata.generate_name, index)
         node = _labelled_node(node, operation, index)
@@ -118,12 +120,20 @@ def pod_drafts(
     file = operation.pod_template_path or default_file
     template = None if file is None else templates(file)
     for index in range(operation.count):
-        draft = Draft(_USUAL_POD) if template is None else template.draft(index, operation.count)
+        draft = Draft(_USUAL_POD)
+        if template is not None:
+            draft = template.draft(index, operation.count, operation.template_params)
         pod = named(of_kind(api.Pod, draft, file), namespace=namespace)
+        if operation.signature_batch_size:
+            pod = _signed(pod, index // operation.signature_batch_size)
         if operation.persistent_volume_claim_template_path is None:
             yield (Draft(pod, draft.document),)
         else:
             yield _with_volume(Draft(pod, draft.document), operation, index, templates)
+
+
+def _signed(pod: api.Pod, number: int) -> api.Pod:
+    return named(pod, labels={**pod.metadata.labels, "signature": f"signature-label-{number}"})
 
 
 def _with_volume(pod: Draft, operation: CreatePods, index: int, templates: Templates) -> tuple[Draft, ...]:

@@ -8,7 +8,7 @@ executes them. A field `countParam` names the parameter with the value of `count
 from __future__ import annotations
 
 import enum
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -78,6 +78,8 @@ class CreateNodes(Counted, frozen=True, kw_only=True):
     PATHS = ("node_template_path",)
 
     node_template_path: str | None = None
+    #: Values for the template; `$name` and `$name|default` are parameters of the workload.
+    template_params: dict[str, Any] = {}
     node_allocatable_strategy: NodeAllocatable | None = None
     label_node_prepare_strategy: LabelNodes | None = None
     unique_node_label_strategy: UniqueLabel | None = None
@@ -112,6 +114,12 @@ class CreatePods(Counted, frozen=True, kw_only=True):
     collect_metrics: bool = False
     namespace: str | None = None
     pod_template_path: str | None = None
+    template_params: dict[str, Any] = {}
+    #: Name of the parameter that `count` is multiplied with, such as the size of a group.
+    count_multiplier_param: str = ""
+    #: Number of consecutive pods with the same value of the label `signature`; 0 for no label.
+    signature_batch_size: int = 0
+    signature_batch_size_param: str = ""
     skip_wait_to_completion: bool = False
     persistent_volume_template_path: str | None = None
     persistent_volume_claim_template_path: str | None = None
@@ -119,6 +127,7 @@ class CreatePods(Counted, frozen=True, kw_only=True):
     def check(self) -> None:
         super().check()
         seconds = seconds_of(self.duration, "duration")
+        _require(self.signature_batch_size >= 0, "signatureBatchSize", self.signature_batch_size, "use 0 or more")
         skips = self.skip_wait_to_completion
         _require(not (skips and self.collect_metrics), "skipWaitToCompletion", True, "not along with collectMetrics")
         _require(not (skips and self.steady_state), "skipWaitToCompletion", True, "not along with steadyState")
@@ -193,10 +202,27 @@ class CreateAny(Operation, frozen=True, kw_only=True):
 
     namespace: str = ""
     template_path: str = ""
+    template_params: dict[str, Any] = {}
     count: int = 1
     count_param: str = ""
 
     def check(self) -> None:
+        _require(bool(self.template_path), "templatePath", None, "name a template file")
+
+
+class CreatePodGroups(Counted, frozen=True, kw_only=True):
+    """Creates groups of pods; the scheduler knows them when it ends."""
+
+    OPCODE = "createPodGroups"
+    PATHS = ("template_path",)
+
+    namespace: str = ""
+    template_path: str = ""
+    template_params: dict[str, Any] = {}
+
+    def check(self) -> None:
+        _require(self.count > 0, "count", self.count, "use 1 or more")
+        _require(bool(self.namespace), "namespace", None, "name the namespace of the groups")
         _require(bool(self.template_path), "templatePath", None, "name a template file")
 
 
@@ -320,6 +346,7 @@ OPERATIONS: Final[dict[str, type[Operation]]] = {
         DeletePods,
         Churn,
         CreateAny,
+        CreatePodGroups,
         UpdateAny,
         Barrier,
         Sleep,

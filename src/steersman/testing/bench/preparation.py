@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from steersman import api, config
-from steersman.api import read_text
+from steersman.api import read_text, yaml_documents
 from steersman.base import InputError
 from steersman.config import FeatureGates, GateSpec, SchedulerConfiguration
 from steersman.kube.client import Connection
@@ -131,6 +131,8 @@ OperationT = TypeVar("OperationT", bound=Operation)
 SUFFIX: Final = "_param"
 _WANTED: Final[Mapping[str, tuple[type | tuple[type, ...], str]]] = {
     "count": ((int, float), "a number"),
+    "count_multiplier": ((int, float), "a number"),
+    "signature_batch_size": ((int, float), "a number"),
     "max_claims_per_node": ((int, float), "a number"),
     "duration": (str, 'a duration such as "30s"'),
     "steady_state": (bool, "true or false"),
@@ -149,14 +151,27 @@ class Parameters:
         if not name.startswith("$"):
             raise InputError("names no parameter", field=_wire(field) + "Param", value=name, hint="write $ before it")
         wanted, described = _WANTED[field]
-        value = self._values.get(name[1:])
-        if value is None:
-            known = ", ".join(f"${known}" for known in self._values) or "none"
-            raise InputError("is not among the workload's params", value=name, hint=f"those are {known}")
-        self._used.add(name[1:])
+        value = self._known(name, name[1:])
         if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
             raise InputError("has the wrong type", field=f"params.{name[1:]}", value=value, hint=f"use {described}")
         return int(value) if isinstance(value, float) else value
+
+    def template_value(self, value: object) -> object:
+        """Return the value of `$name` or `$name|default`, whose default is YAML, or the value itself."""
+        if not isinstance(value, str) or not value.startswith("$"):
+            return value
+        name, bar, default = value[1:].partition("|")
+        if bar and name not in self._values:
+            return next(yaml_documents.documents(default), None)
+        return self._known(value, name)
+
+    def _known(self, given: str, name: str) -> ParameterValue:
+        value = self._values.get(name)
+        if value is None:
+            known = ", ".join(f"${known}" for known in self._values) or "none"
+            raise InputError("is not among the workload's params", value=given, hint=f"those are {known}")
+        self._used.add(name)
+        return value
 
     def unused(self) -> list[str]:
         return [name for name in self._values if name not in self._used]
@@ -195,11 +210,16 @@ def _with_values(step: OperationT, parameters: Parameters) -> OperationT:
         if name.endswith(SUFFIX) and (given := getattr(step, name)):
             field = name.removesuffix(SUFFIX)
             changes[field] = parameters.value_of(given, field)
+    if (multiplier := changes.pop("count_multiplier", None)) is not None:
+        changes["count"] = changes.get("count", getattr(step, "count", 0)) * multiplier
+    if given := getattr(step, "template_params", None):
+        changes["template_params"] = {name: parameters.template_value(value) for name, value in given.items()}
     return msgspec.structs.replace(step, **changes) if changes else step
 
 
 def _wire(field: str) -> str:
-    return "steadyState" if field == "steady_state" else field
+    first, *others = field.split("_")
+    return first + "".join(map(str.title, others))
 
 
 # -- obstacles ---------------------------------------------------------------------------------------------------------
@@ -217,7 +237,9 @@ def obstacle(
             return f"{step.opcode} (operation {place}): {NO_DEVICES}"
         for file in _files(step, default_pod_file):
             try:
-                draft = templates(file).draft(0, max(1, getattr(step, "count", 1)))
+                draft = templates(file).draft(
+                    0, max(1, getattr(step, "count", 1)), getattr(step, "template_params", {})
+                )
             except UnknownKind as error:
                 return f"{step.opcode} (operation {place}): {error}"
             if _needs_devices(draft) and not has_devices:

@@ -5,19 +5,16 @@ A file without expressions is decoded once, and its objects share everything but
 names are matched like Go's encoding/json: exactly, or else case-insensitively; a kube-apiserver is
 stricter, and so is Steersman elsewhere.
 
-Expressions are the part of Go's text templates that workload files use: `{{ .Index }}`, `{{ .Count
-}}` and arithmetic. Braces contain a variable, a number, or a function call whose arguments may be
-calls in parentheses: `{{ Mod .Index 12 }}`. Anything else is an error.
+`go_templates` has the expressions of templates: `{{ .Index }}`, `{{ .Count }}`, parameters of the
+operation, and functions of these.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache, lru_cache, reduce
-from operator import add, mul
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import inspect
@@ -25,9 +22,11 @@ from msgspec import inspect
 from steersman import api
 from steersman.api import codec, quantity_checks, read_text, yaml_documents
 from steersman.base import InputError
+from steersman.testing.bench import go_templates
 
 T = TypeVar("T", bound=api.Object)
 
+NO_PARAMETERS: Final[Mapping[str, Any]] = MappingProxyType({})
 ONE_DOCUMENT: Final = "a template file holds exactly one object"
 
 
@@ -51,21 +50,24 @@ class Template:
         self.file = file
         self._text = read_text(file)
         self._only: Draft | None = None
+        self._block: go_templates.Block | None = None
 
-    def draft(self, index: int = 0, count: int = 1) -> Draft:
-        """Return the object with this index, out of `count`."""
-        if not has_expressions(self._text):
+    def draft(self, index: int = 0, count: int = 1, parameters: Mapping[str, Any] = NO_PARAMETERS) -> Draft:
+        """Return the object with this index, out of `count`, of an operation with these parameters."""
+        if not go_templates.has_expressions(self._text):
             if self._only is None:
                 self._only = self._decoded(self._text)
             return self._only
         try:
-            return self._decoded(rendered(self._text, index, count))
+            self._block = self._block or go_templates.parse(self._text)
+            text = self._block.render({go_templates.DOT: {**parameters, "Index": index, "Count": count}})
+            return self._decoded(text)
         except InputError as error:
             raise error.located(file=self.file) from error
 
-    def make_object(self, kind: type[T], index: int = 0, count: int = 1) -> T:
-        """Return the object with this index, which must be of this kind."""
-        return of_kind(kind, self.draft(index, count), self.file)
+    def make_object(self, kind: type[T]) -> T:
+        """Return the first object, which must be of this kind."""
+        return of_kind(kind, self.draft(), self.file)
 
     def _decoded(self, text: str) -> Draft:
         try:
@@ -155,101 +157,3 @@ def _fields(cls: type[msgspec.Struct]) -> dict[str, tuple[str, inspect.Type]]:
     assert isinstance(info, inspect.StructType)
     entries = [(field.encode_name, field.type) for field in info.fields]
     return {name.lower(): (name, type_) for name, type_ in entries} | {name: (name, type_) for name, type_ in entries}
-
-
-# -- expressions -------------------------------------------------------------------------------------------------------
-
-Number: TypeAlias = "int | float"
-
-_BRACES: Final = re.compile(r"\{\{(-?)(.*?)(-?)\}\}", re.DOTALL)
-_WORD: Final = re.compile(r"\s*(?:(?P<paren>[()])|(?P<number>[-+]?\d+(?:\.\d+)?)|(?P<name>\.?[A-Za-z]\w*)|(?P<bad>\S))")
-KNOWN: Final = "use .Index, .Count, numbers, and AddInt, SubtractInt, MultiplyInt, DivideInt, Mod or their …Float forms"
-
-
-def has_expressions(text: str) -> bool:
-    return "{{" in text
-
-
-def rendered(text: str, index: int, count: int) -> str:
-    """Replace every expression by its value. Raise `InputError` with an invalid expression."""
-    variables = {".Index": index, ".Count": count}
-
-    def replaced(match: re.Match[str]) -> str:
-        if match[1] or match[3]:
-            raise _refused(match[0], "trims blanks, which is not supported")
-        return _shown(_value(match[2], match[0], variables))
-
-    return _BRACES.sub(replaced, text)
-
-
-def _shown(value: Number) -> str:
-    return str(int(value)) if isinstance(value, int) or value.is_integer() else repr(value)
-
-
-def _value(expression: str, whole: str, variables: Mapping[str, int]) -> Number:
-    words = iter(_words(expression))
-    try:
-        value, rest = _call(words, whole, variables), next(words, None)
-    except ZeroDivisionError as error:
-        raise _refused(whole, "divides by zero") from error
-    if rest is not None:
-        raise _refused(whole, f"continues after its end with {rest!r}")
-    return value
-
-
-@lru_cache(maxsize=256)
-def _words(expression: str) -> tuple[str, ...]:
-    return tuple(match[0].strip() for match in _WORD.finditer(expression) if match[0].strip())
-
-
-def _call(words: Iterator[str], whole: str, variables: Mapping[str, int]) -> Number:
-    """Return the value of a call, whose arguments end with the text or a parenthesis."""
-    first = next(words, None)
-    if first is None:
-        raise _refused(whole, "is empty")
-    if first not in _FUNCTIONS:
-        return _argument(first, words, whole, variables)
-    arguments: list[Number] = []
-    for word in words:
-        if word == ")":
-            break
-        arguments.append(_argument(word, words, whole, variables))
-    try:
-        return _FUNCTIONS[first](*arguments)
-    except TypeError as error:
-        raise _refused(whole, f"gives {first} {len(arguments)} arguments") from error
-
-
-def _argument(word: str, words: Iterator[str], whole: str, variables: Mapping[str, int]) -> Number:
-    if word == "(":
-        return _call(words, whole, variables)
-    if word in variables:
-        return variables[word]
-    try:
-        return int(word) if word.lstrip("+-").isdigit() else float(word)
-    except ValueError:
-        raise _refused(whole, f"contains {word!r}, which is not supported") from None
-
-
-def _refused(expression: str, why: str) -> InputError:
-    return InputError(f"the template expression {why}", value=expression, hint=KNOWN)
-
-
-def _mod(a: Number, b: Number) -> int:
-    """Return Go's remainder, which has the sign of the dividend."""
-    if int(b) == 0:
-        raise ZeroDivisionError
-    return int(math.fmod(int(a), int(b)))
-
-
-_FUNCTIONS: Final[Mapping[str, Callable[..., Number]]] = {
-    "AddFloat": lambda *numbers: float(sum(numbers)),
-    "AddInt": lambda *numbers: int(reduce(add, numbers, 0)),
-    "SubtractFloat": lambda a, b: float(a - b),
-    "SubtractInt": lambda a, b: int(a - b),
-    "MultiplyFloat": lambda *numbers: float(reduce(mul, numbers, 1)),
-    "MultiplyInt": lambda *numbers: int(reduce(mul, numbers, 1)),
-    "DivideFloat": lambda a, b: float(a / b),
-    "DivideInt": lambda a, b: int(a / b),
-    "Mod": _mod,
-}

@@ -31,6 +31,7 @@ from steersman.testing.bench.operations import (
     CreateAny,
     CreateNamespaces,
     CreateNodes,
+    CreatePodGroups,
     CreatePods,
     CreateResourceClaims,
     CreateResourceDriver,
@@ -43,9 +44,12 @@ from steersman.testing.bench.operations import (
     UpdateAny,
     seconds_of,
 )
-from steersman.testing.bench.templates import Draft, Templates, named
+from steersman.testing.bench.templates import Draft, Templates, named, of_kind
 
 OVERLAPPING: Final = "metrics are being collected already; stop that first"
+#: As in upstream's harness.
+GROUPS_TIMEOUT_SECONDS: Final = 10.0
+GROUPS_POLL_SECONDS: Final = 0.1
 NOT_COLLECTING: Final = "no metrics are being collected; startCollectingMetrics comes first"
 
 
@@ -95,6 +99,8 @@ class WorkloadExecutor:
                 await self._update_any(operation)
             case CreateAny():
                 await self._create_any(operation)
+            case CreatePodGroups():
+                await self._create_pod_groups(operation)
             case Barrier():
                 await self._barrier(operation)
             case Sleep():
@@ -175,6 +181,24 @@ class WorkloadExecutor:
         for index in range(operation.count):
             await self._cluster.create(await self._placed(operation, index))
 
+    async def _create_pod_groups(self, operation: CreatePodGroups) -> None:
+        await self._provide_namespace(operation.namespace)
+        template, known = self._templates(operation.template_path), self._host.scheduler.cache.pod_groups
+        if known is None:
+            raise InputError("GenericWorkload is off", field="featureGates", hint="set GenericWorkload: true")
+        names = list[str]()
+        for index in range(operation.count):
+            draft = template.draft(index, operation.count, operation.template_params)
+            group = named(of_kind(api.PodGroup, draft, template.file), namespace=operation.namespace)
+            await self._cluster.create(Draft(group, draft.document))
+            names.append(group.metadata.name)
+        try:
+            async with asyncio.timeout(GROUPS_TIMEOUT_SECONDS):
+                while any(known.pod_group(operation.namespace, name) is None for name in names):
+                    await asyncio.sleep(GROUPS_POLL_SECONDS)
+        except TimeoutError as error:
+            raise WorkloadError("the scheduler did not receive the pod groups in time") from error
+
     async def _update_any(self, operation: UpdateAny) -> None:
         if not operation.update_per_second:
             for index in range(operation.count):
@@ -187,7 +211,7 @@ class WorkloadExecutor:
 
     async def _placed(self, operation: CreateAny, index: int) -> Draft:
         """Return the object of a template in the operation's namespace, created if missing."""
-        draft = self._templates(operation.template_path).draft(index, operation.count)
+        draft = self._templates(operation.template_path).draft(index, operation.count, operation.template_params)
         obj = draft.object
         if obj.NAMESPACED is not bool(operation.namespace):
             needs = "needs a namespace" if obj.NAMESPACED else "belongs to no namespace"

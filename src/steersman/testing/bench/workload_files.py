@@ -21,7 +21,8 @@ from steersman.api import convert_document, errors_in_file, read_text, yaml_docu
 from steersman.base import InputError
 from steersman.testing.bench.operations import OPERATIONS, Operation
 
-ParameterValue: TypeAlias = "int | float | str | bool"
+ParameterValue: TypeAlias = Any
+"""A number, text, truth value, or a list or map for templates."""
 
 THROUGHPUT: Final = "SchedulingThroughput"
 AVERAGE: Final = "Average"
