@@ -24,15 +24,15 @@ def test_copies_are_the_files(tmp_path: Path) -> None:
     result = steersman("examples", "copy", "gang", "--to", tmp_path / "new")
     assert result.exit_code == 0
     copied = tmp_path / "new" / "gang"
-    assert (copied / "gang.py").read_bytes() == (EXAMPLES / "gang" / "gang.py").read_bytes()
-    assert f"wrote {copied / 'gang.py'}" in result.stdout.splitlines()
+    assert (copied / "pods.yaml").read_bytes() == (EXAMPLES / "gang" / "pods.yaml").read_bytes()
+    assert f"wrote {copied / 'pods.yaml'}" in result.stdout.splitlines()
 
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "gang").mkdir()
-    (tmp_path / "gang" / "gang.py").write_text("mine")
-    assert "gang.py: exists already and is not written over" in refused("examples", "copy", "gang", "--to", tmp_path)
-    assert [path.name for path in (tmp_path / "gang").iterdir()] == ["gang.py"]
+    (tmp_path / "gang" / "pods.yaml").write_text("mine")
+    assert "pods.yaml: exists already and is not written over" in refused("examples", "copy", "gang", "--to", tmp_path)
+    assert [path.name for path in (tmp_path / "gang").iterdir()] == ["pods.yaml"]
 
 
 def test_an_example_that_does_not_exist_is_refused_with_those_that_do() -> None:
@@ -59,11 +59,31 @@ def test_without_input_simulate_says_what_is_missing() -> None:
     assert "Missing option '-f' / '--filename', '--example' or '--kubeconfig'." in result.stderr
 
 
-@pytest.mark.parametrize("name", ["gang", "coscheduling"])
-def test_an_example_runs_with_its_plugin(name: str) -> None:
-    result = steersman("simulate", "--example", name, "--until", "2m")
+def test_an_example_runs_with_its_plugin() -> None:
+    result = steersman("simulate", "--example", "coscheduling", "--until", "2m")
     assert result.exit_code == 0
     assert "3 of 8 pods scheduled on 2 nodes, 5 pending" in result.stdout, "the group of five holds nothing"
+
+
+def test_an_example_runs_with_its_feature_gates_and_ends_by_itself() -> None:
+    result = steersman("simulate", "--example", "gang")
+    assert result.exit_code == 0
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert ["default/small", "3/3", "3", "rack=b", "Scheduled"] in rows
+    assert ["default/large", "0/5", "5", "-", "Unschedulable"] in rows
+    assert "default/incomplete: needs 2 pods and has 1" in result.stdout
+    assert "3 of 9 pods scheduled on 3 nodes, 6 pending" in result.stdout
+
+
+def test_gates_of_the_command_line_are_added_to_those_of_an_example() -> None:
+    result = steersman("simulate", "--example", "gang", "--feature-gates", "TopologyAwareWorkloadScheduling=false")
+    assert ["default/small", "3/3", "3"] in [line.split()[:3] for line in result.stdout.splitlines()]
+
+
+def test_members_of_groups_that_are_not_scheduled_are_a_note() -> None:
+    result = steersman("simulate", "-f", EXAMPLES / "gang" / "pods.yaml")
+    note = "9 pods with spec.schedulingGroup, for example default/small-0, are scheduled on their own because "
+    assert f"{note}GenericWorkload is off; --feature-gates GenericWorkload=true" in result.stderr
 
 
 def test_a_configuration_that_is_given_takes_the_place_of_the_examples_own(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gang of examples/gang: all of its pods, or none."""
+"""The gang of examples/plugins/gang.py, by labels: all of its pods, or none."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from pathlib import Path
 
 from steersman import api
 from steersman.simulation import Simulation
+from steersman.testing import make_node, make_pod
 
-GANG = Path(__file__).parents[2] / "examples" / "gang"
+GANG = Path(__file__).parents[2] / "examples" / "plugins" / "gang.py"
+
+
+def members(name: str, size: int) -> list[api.Pod]:
+    labels = {"gang": name, "gang-size": str(size)}
+    return [make_pod(f"{name}-{index}").labels(labels).req(cpu="1").obj() for index in range(size)]
 
 
 def test_the_gang_that_fits_runs_and_the_other_holds_nothing() -> None:
-    with Simulation.load(
-        str(GANG / "cluster.yaml"), str(GANG / "pods.yaml"), plugins=[str(GANG / "gang.py")]
-    ) as simulation:
+    nodes = [make_node(f"n{index}").allocatable(cpu="2", memory="4Gi", pods="10").obj() for index in range(2)]
+    with Simulation.load(*nodes, *members("small", 3), *members("large", 5), plugins=[str(GANG)]) as simulation:
         simulation.run(until=300)
         pods = simulation.cluster.objects(api.Pod).values()
         bound = {pod.metadata.name for pod in pods if pod.spec.node_name}
@@ -22,4 +27,4 @@ def test_the_gang_that_fits_runs_and_the_other_holds_nothing() -> None:
 
 
 def test_it_takes_forty_lines() -> None:
-    assert len((GANG / "gang.py").read_text().splitlines()) <= 40
+    assert len(GANG.read_text().splitlines()) <= 40

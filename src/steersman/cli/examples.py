@@ -6,8 +6,9 @@ An installed package has them in `steersman/example_files`, a clone in its folde
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import click
@@ -23,6 +24,7 @@ _MANIFESTS: Final = (".yaml", ".yml", ".json")
 _CONFIGURATION: Final = "config"
 _SCENARIO: Final = "scenario.yaml"
 _SWEEP: Final = "sweep.yaml"
+_FLAGS: Final = "flags.txt"
 _CLUSTER: Final = "cluster.yaml"
 
 
@@ -75,11 +77,21 @@ def example_folder(name: str) -> Path:
 
 
 class ExampleFiles(NamedTuple):
-    """The files of an example: manifests by name, plugins, and a configuration, if it has one."""
+    """The files of an example: manifests by name, plugins, a configuration, if it has one, and the
+    values of flags by name."""
 
     manifests: list[str]
     plugins: list[str]
     configuration: str | None
+    flags: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def feature_gates(self) -> str:
+        return self.flags.get("feature-gates", "")
+
+    @property
+    def emulated_version(self) -> str:
+        return self.flags.get("emulated-version", "")
 
 
 def scenario_of(name: str) -> str | None:
@@ -124,7 +136,15 @@ def files_of(name: str) -> ExampleFiles:
     if not manifests:
         raise InputError("has no cluster to simulate", object=f"example {name}", hint="see `steersman examples copy`")
     configuration = next((str(path) for path in files if path.stem == _CONFIGURATION), None)
-    return ExampleFiles(manifests, [str(path) for path in files if path.suffix == ".py"], configuration)
+    plugins = [str(path) for path in files if path.suffix == ".py"]
+    return ExampleFiles(manifests, plugins, configuration, _flags(example_folder(name) / _FLAGS))
+
+
+def _flags(file: Path) -> dict[str, str]:
+    """Return the flags of an example: lines such as `--feature-gates=A=true`."""
+    lines = file.read_text(encoding="utf-8").split() if file.exists() else []
+    pairs = (line.removeprefix("--").partition("=") for line in lines)
+    return {name: value for name, _, value in pairs}
 
 
 def _found() -> dict[str, Path]:

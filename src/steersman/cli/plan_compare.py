@@ -10,13 +10,12 @@ import click
 
 from steersman.base import InputError
 from steersman.cli.examples import ExampleFiles
-from steersman.cli.parameters import Given, chosen_validation, parse_gates
-from steersman.cli.plan_inputs import example_of, plan_options_without_config, sources_of, stdin_of
+from steersman.cli.parameters import Given, chosen_validation
+from steersman.cli.plan_inputs import example_gates, example_of, plan_options_without_config, sources_of, stdin_of
 from steersman.cli.plan_output import conclude
 from steersman.cli.progress import working
 
 if TYPE_CHECKING:
-    from steersman.config import FeatureGates
     from steersman.plan import Variant
 
 DEFAULT: Final = "default"
@@ -90,7 +89,7 @@ def _variants(
             name,
             None if file == DEFAULT else file,
             (*common, *(path for owner, path in own_plugins if owner == name)),
-            _gates(given["feature_gates"], own_gates.get(name), given["emulated_version"]),
+            example_gates(given, example, own_gates.get(name, "")),
             given["extenders"],
         )
         for name, file in files.items()
@@ -109,7 +108,3 @@ def _of(option: str, text: str, names: dict[str, str]) -> tuple[str, str]:
         hint = f"write NAME:…, where NAME is one of {', '.join(names)}"
         raise InputError("names no configuration", object=option, value=text, hint=hint)
     return name, value
-
-
-def _gates(common: str | None, own: str | None, version: str) -> FeatureGates:
-    return parse_gates(",".join(text for text in (common, own) if text), version)

@@ -40,6 +40,7 @@ from steersman.cli.progress import working
 from steersman.cli.report_file import report_option
 
 if TYPE_CHECKING:
+    from steersman.config import FeatureGates
     from steersman.kube.client import ChosenCluster, Transport
     from steersman.simulation import ListedObjects, Simulation
 
@@ -108,13 +109,19 @@ def load_simulation(given: Given, example: ExampleFiles, sources: Sequence[Any])
         config=given["config_file"] or example.configuration,
         seed=given["seed"],
         plugins=(*example.plugins, *given["plugins"]),
-        gates=parse_gates(given["feature_gates"], given["emulated_version"]),
+        gates=example_gates(given, example),
         stdin=stdin_of(given),
         validate=chosen_validation(given),
         controllers=given.get("controllers", True),
         kubelets=given["kubelet_policy"],
         extenders=given["extenders"],
     )
+
+
+def example_gates(given: Given, example: ExampleFiles, own: str = "") -> FeatureGates:
+    """Return the feature gates of the example, the command and one variant; later ones override."""
+    texts = (example.feature_gates, given["feature_gates"], own)
+    return parse_gates(",".join(filter(None, texts)), given["emulated_version"] or example.emulated_version)
 
 
 def stdin_of(given: Given) -> BinaryIO | None:

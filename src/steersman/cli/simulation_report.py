@@ -12,7 +12,7 @@ from steersman.scheduler.diagnosis import amount
 
 if TYPE_CHECKING:
     from steersman.explain import PodExplanation
-    from steersman.simulation import Placement, Result, Usage
+    from steersman.simulation import GroupResult, Placement, Result, Usage
 
 _ALWAYS_SHOWN: Final = ("cpu", "memory", "pods")
 MAX_NODES: Final = 50
@@ -51,6 +51,9 @@ def _sections(result: Result, answers: Sequence[PodExplanation], most: int | Non
             width=width,
         )
         yield ""
+    if result.groups:
+        yield from _groups(result.groups.values(), width)
+        yield ""
     if result.pending:
         yield from _pending(result.pending.values(), width)
         yield ""
@@ -85,6 +88,24 @@ def _pending(placements: Iterable[Placement], width: int | None) -> Iterator[str
         where = f", to be bound to {placement.node}" if placement.node else ""
         yield f"{placement.pod} ({placement.reason}, {tried}{where})"
         yield from wrapped(f"  {printable(placement.message)}", width)
+
+
+def _groups(groups: Iterable[GroupResult], width: int | None) -> Iterator[str]:
+    rows = [("GROUP", "PLACED", "MIN", "DOMAIN", "STATE")]
+    rows += (
+        (
+            group.group,
+            f"{group.placed}/{group.pods}",
+            "-" if group.min_count is None else str(group.min_count),
+            ", ".join(f"{group.topology_key}={domain}" for domain in group.domains) or "-",
+            (group.reason or "Pending") if group.is_pending else "Scheduled",
+        )
+        for group in groups
+    )
+    yield from aligned(rows, width=width)
+    for group in groups:
+        if group.message:
+            yield from wrapped(printable(f"{group.group}: {group.message}"), width)
 
 
 def _utilisation(result: Result, width: int | None) -> Iterator[str]:

@@ -41,6 +41,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "results.confidence": "Estimate estimate",
         "results.explanation_recorder": "Progress",
         "results.frames": "FrameTable Row",
+        "results.groups": "GroupResult",
         "results.placements": "Placement PlacementReport REASON_BINDING REASON_GATED REASON_NO_PROFILE REASON_WAITING",
         "results.result": "Result Summary",
         "results.series": "Series",

@@ -56,6 +56,7 @@ from steersman.simulation.result_builder import PASSED_OVER as PASSED_OVER
 from steersman.simulation.results.confidence import Estimate as Estimate, estimate as estimate
 from steersman.simulation.results.explanation_recorder import Progress as Progress
 from steersman.simulation.results.frames import FrameTable as FrameTable, Row as Row
+from steersman.simulation.results.groups import GroupResult as GroupResult
 from steersman.simulation.results.placements import (
     REASON_BINDING as REASON_BINDING,
     REASON_GATED as REASON_GATED,

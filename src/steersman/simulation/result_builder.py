@@ -31,6 +31,7 @@ from steersman.simulation.inputs.object_names import pod_key
 from steersman.simulation.inputs.workloads import counted
 from steersman.simulation.journal import JournaledCall
 from steersman.simulation.results.explanation_recorder import explain_pending
+from steersman.simulation.results.groups import group_results, scheduled_alone
 from steersman.simulation.results.placements import Placement, PlacementReport
 from steersman.simulation.results.result import Result
 from steersman.simulation.results.utilisation import Utilisation
@@ -71,6 +72,7 @@ def build_result(cluster: SimulatedCluster, stopped: str = "") -> Result:
         moment.explanations,
         stopped,
         driver.sampler.series(),
+        group_results(cluster.store, driver.scheduler.cache.pod_groups),
     )
 
 
@@ -93,6 +95,8 @@ def _notes(cluster: SimulatedCluster) -> Iterator[str]:
     yield from refused_objects(intake.refusals)
     yield from missing_nodes(cluster.store)
     yield from stranded_pods(cluster.store, driver.writer.placed_at)
+    if driver.scheduler.cache.pod_groups is None:
+        yield from scheduled_alone(cluster.store)
     yield from input_notes(
         intake.workload_notes(),
         intake.skipped,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from os import PathLike
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -18,6 +19,7 @@ from steersman.base import InputError
 from steersman.scheduler.diagnosis import Explanation
 from steersman.simulation.inputs.object_names import pod_key
 from steersman.simulation.results.frames import result_table
+from steersman.simulation.results.groups import GroupResult
 from steersman.simulation.results.placements import NamespaceSummary, Placement, jain_index, summaries
 from steersman.simulation.results.series import Series
 from steersman.simulation.results.utilisation import Utilisation
@@ -25,6 +27,7 @@ from steersman.simulation.virtual_time.tasks import SimulationError
 from steersman.simulation.virtual_time.writer import Event, Preemption
 
 NO_SERIES: Final = Series((), ())
+NO_GROUPS: Final[Mapping[str, GroupResult]] = MappingProxyType({})
 LEFT_BEHIND: Final = "cannot be explained by a result that was pickled; name the pod in run(explain=…)"
 
 
@@ -59,6 +62,7 @@ class Result:
         explanations: Mapping[str, Explanation],
         stopped: str = "",
         series: Series = NO_SERIES,
+        groups: Mapping[str, GroupResult] = NO_GROUPS,
     ) -> None:
         #: Placement of every pod added without a node, or why it is pending.
         self.placements = placements
@@ -75,6 +79,8 @@ class Result:
         self.stopped = stopped
         #: Utilisation, pending pods, waiting times and more over time.
         self.series = series
+        #: Pod groups by `namespace/name`; empty unless groups are scheduled.
+        self.groups = groups
         self._explain = explain
         #: Recorded explanations by pod.
         self._explanations = explanations
@@ -144,6 +150,7 @@ class Result:
             {
                 "summary": self.summary,
                 "placements": list(self.placements.values()),
+                **({"groups": list(self.groups.values())} if self.groups else {}),
                 "preempted": list(self.preempted),
                 "namespaces": list(self.by_namespace.values()),
                 "utilisation": self.utilisation.to_dict(),
