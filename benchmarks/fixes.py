@@ -100,7 +100,7 @@ def asked(loaded: Simulation, pod: str) -> Question:
     """The question about one pod, of a cluster that was loaded."""
     gc.collect()
     cpu, wall = time.process_time(), time.perf_counter()
-    loaded.prepare_forks(pod)
+    loaded.internals.prepare_forks(pod)
     with loaded.fork() as simulation:
         simulation.run()
         answer = explain_pod(simulation, pod, ExplainOptions(loaded=loaded))

@@ -54,7 +54,7 @@ def outcome(nodes: Nodes, waiting: Groups) -> Outcome:
         scheduler.cycle.validate_state()
         messages = {key: placement.message for key, placement in result.placements.items()}
         placed = {key: placement.node for key, placement in result.placements.items()}
-        preempted = sorted(str(preemption) for preemption in simulation.preempted)
+        preempted = sorted(str(preemption) for preemption in simulation.result().preempted)
         return Outcome(messages, placed, preempted, scheduler.cycle.rng.random())
 
 

@@ -43,7 +43,7 @@ def explained(
     loaded = simulation if fixes else None
     asked = ExplainOptions(loaded=loaded, is_live=True, notes=notes, phases=phases, other_schedulers=others)
     with simulation:
-        simulation.prepare_forks(f"{namespace}/{pod}")
+        simulation.internals.prepare_forks(f"{namespace}/{pod}")
         return explain_pod(simulation, f"{namespace}/{pod}", asked)
 
 

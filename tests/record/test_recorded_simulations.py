@@ -134,7 +134,7 @@ class _ComparesTotals(AttemptObserver):
 def test_totals_by_which_nodes_are_chosen_are_those_of_the_table_of_scores(plugins: list[type[ScorePlugin]]) -> None:
     observer = _ComparesTotals()
     simulation = busy_cluster(1, plugins=plugins)
-    simulation.observe(observer)
+    simulation.scheduler.observe(observer)
     simulation.run(until=60)
     assert observer.compared > 5
 
@@ -453,7 +453,7 @@ def test_replicas_are_placed_together_while_they_are_recorded_and_decided_as_one
     for name, observers in (("together", []), ("alone", [_SeesEvaluations()])):
         simulation = _replicas(template, 60)
         for observer in observers:
-            simulation.observe(observer)
+            simulation.scheduler.observe(observer)
         recorded(tmp_path / name, simulation, lambda sim: sim.run(until=5))
         found.append({(body.pod, body.attempt): body for body in read_run(tmp_path / name).decisions})
     together, alone = found

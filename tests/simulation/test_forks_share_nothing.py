@@ -143,7 +143,7 @@ def _with_a_plugin() -> Simulation:
 def test_origin_and_fork_share_nothing_that_changes(make: Any) -> None:
     origin = make()
     fork = origin.fork()
-    assert fork.journal.calls == origin.journal.calls
+    assert fork.internals.journal.calls == origin.internals.journal.calls
     assert shared_and_changeable(origin, fork) == []
     fork.run(until=fork.now + 60)
     assert shared_and_changeable(origin, fork) == []

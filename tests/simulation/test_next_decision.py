@@ -140,7 +140,7 @@ def test_time_passes_no_further_than_until_so_that_arrivals_can_be_put_in_betwee
     for _ in range(2):
         simulation.decide()
     assert simulation.next_decision(until=30) is None
-    assert (simulation.now, simulation.is_at_rest) == (30, False)
+    assert (simulation.now, simulation.internals.driver.is_at_rest) == (30, False)
     simulation.add(a_pod("third", cpu="8").obj())
     upcoming = simulation.next_decision(until=30)
     assert upcoming is not None
@@ -207,4 +207,4 @@ def test_a_time_that_is_none_is_refused(until: float) -> None:
     for call in (simulation.run, simulation.advance, simulation.step, simulation.next_decision):
         with pytest.raises(InputError, match="until: is no time"):
             call(until)
-    assert (simulation.decisions, simulation.journal.calls[1:]) == (0, [])
+    assert (simulation.decisions, simulation.internals.journal.calls[1:]) == (0, [])

@@ -181,7 +181,7 @@ def _of_files(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplana
     with working("loading"):
         loaded = load_simulation(options, example, [*example.manifests, *given["files"]])
     keys = [_key(pod, given["namespace"]) for pod in pods]
-    loaded.prepare_forks(*keys)  # shared by the answer and all trials of fixes
+    loaded.internals.prepare_forks(*keys)  # shared by the answer and all trials of fixes
     with loaded, loaded.fork() as simulation, working("simulating"):
         stopped = simulation.run(given["until"]).stopped
         return _answers(simulation, loaded, keys, given, notes=(stopped,) if stopped else ())
@@ -209,7 +209,7 @@ def _of_cluster(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExpla
     choice = ClusterChoice(given["kubeconfig"], given["context"], given["master"])
     simulation, notes, phases, others = run_on_cluster(choice, question)
     with simulation, working("explaining"):
-        simulation.prepare_forks(*named)
+        simulation.internals.prepare_forks(*named)
         served = cluster_documents(choice)
         return _answers(
             simulation,

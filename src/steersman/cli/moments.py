@@ -152,8 +152,8 @@ def as_loaded(simulation: Simulation) -> Simulation:
     from steersman import api
     from steersman.simulation import ListedObjects, Simulation
 
-    setup = simulation.setup
-    fresh = Simulation.from_setup(setup._replace(start=setup.start + simulation.now))
+    setup = simulation.internals.setup
+    fresh = Simulation(setup._replace(start=setup.start + simulation.now))
     kinds = dict.fromkeys((*simulation.scheduler.known_kinds, *api.KINDS.values()))
     objects = ListedObjects(obj for kind in kinds for obj in simulation.cluster.objects(kind).values())
     fresh.add(objects, validate="ignore")

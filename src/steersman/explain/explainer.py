@@ -96,8 +96,9 @@ def explain_pod(simulation: Simulation, pod: str, options: ExplainOptions | None
     """Return why the pod `namespace/name` is pending or where it is. Raises `InputError` if it does
     not exist."""
     explainer, key = _Explainer(simulation, options or ExplainOptions()), pod_key(pod)
-    if key in simulation.refused_pods:
-        return explainer.refused(key, simulation.refused_pods[key])
+    refused = simulation.internals.intake.refused_pods
+    if key in refused:
+        return explainer.refused(key, refused[key])
     suspended = pod_of_suspended_job(simulation, key)
     if suspended is not None:
         return explainer.suspended(suspended)
@@ -119,7 +120,7 @@ class _Explainer:
     def __init__(self, simulation: Simulation, options: ExplainOptions) -> None:
         self._simulation = simulation
         self._options = options
-        simulation.prepare_forks()
+        simulation.internals.prepare_forks()
         self._result = simulation.result()
 
     def answer(self, group: PodGroup) -> PodExplanation:
@@ -212,7 +213,11 @@ class _Explainer:
     def _silence(self, pod: api.Pod) -> str:
         """Return what is known about the scheduler of a pod that fits and was not tried."""
         created = pod.metadata.creation_timestamp
-        age = self._simulation.setup.start + self._simulation.now - timestamps.parse(created) if created else 0.0
+        age = (
+            self._simulation.internals.setup.start + self._simulation.now - timestamps.parse(created)
+            if created
+            else 0.0
+        )
         if age < SILENT_SECONDS:
             return UNTRIED
         return SILENT.format(age / 60, pod.scheduler_name)

@@ -30,7 +30,7 @@ def find_pod(simulation: Simulation, key: str) -> api.Pod:
     """Return the pod `namespace/name`. Raises `InputError` if it does not exist, with similar
     names, or has finished."""
     pod = simulation.cluster.find(api.Pod, key)
-    if pod is None and simulation.journal.given(api.Pod, key) is not None:
+    if pod is None and simulation.internals.journal.given(api.Pod, key) is not None:
         raise InputError(
             f"pod {key} no longer exists at the end of the simulation", hint="--until 0s explains its beginning"
         )
@@ -43,7 +43,7 @@ def find_pod(simulation: Simulation, key: str) -> api.Pod:
 
 def given_pod(simulation: Simulation, key: str) -> api.Pod | None:
     """Return the pod `namespace/name` of the simulation's input; None if there is none."""
-    given = simulation.journal.given(api.Pod, key)
+    given = simulation.internals.journal.given(api.Pod, key)
     if given is None or not isinstance(given.object, api.Pod):
         return None
     namespace = key.partition("/")[0]

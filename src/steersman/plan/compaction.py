@@ -31,7 +31,7 @@ from steersman.base.report import Cell, Figures, Section, Table
 from steersman.framework import pod_requests
 from steersman.plan.answer import OnEnd, Part, PlanAnswer, grouped
 from steersman.plan.measures import Fractions, fractions, heat_maps
-from steersman.simulation import PodEviction, Result, Simulation, belongs_to_node, is_recreated, price_of
+from steersman.simulation import PodEviction, Result, Simulation, Trial, belongs_to_node, is_recreated, price_of
 
 BUDGET: Final = 20
 TRIES: Final = 100
@@ -194,7 +194,7 @@ def _wanted(before: Result, pods: Sequence[str] | None) -> list[str]:
 class _Search:
     """State of the search: the moves so far, and the cluster after them."""
 
-    def __init__(self, trial: Simulation, budget: int, tries: int) -> None:
+    def __init__(self, trial: Trial, budget: int, tries: int) -> None:
         self.trial = trial
         self._left = budget
         self._tries = tries
@@ -250,7 +250,7 @@ class _Search:
             left = {name: amount - sizes[key].get(name, 0) for name, amount in left.items()}
         return chosen if all(amount <= 0 for amount in left.values()) else None
 
-    def _moved_until_placed(self, trial: Simulation, movable: Sequence[str], pod: str) -> list[Move] | None:
+    def _moved_until_placed(self, trial: Trial, movable: Sequence[str], pod: str) -> list[Move] | None:
         moves: list[Move] = []
         for key in movable:
             move = _move(trial, key, MAKES_FIT.format(pod), pod)
@@ -370,7 +370,7 @@ class _Search:
         """Return the reason why the node could not be emptied, or ""."""
         failed = ""
 
-        def empty(trial: Simulation) -> list[Move] | None:
+        def empty(trial: Trial) -> list[Move] | None:
             nonlocal failed
             moves, failed = _moved_away(trial, node, pods, uncordoned)
             return None if failed else moves
@@ -380,12 +380,12 @@ class _Search:
 
     def _repeated(
         self,
-        before: Simulation,
+        before: Trial,
         idle: Sequence[str],
         chosen: list[str],
         pods: Mapping[str, Sequence[api.Pod]],
         kept: dict[str, str],
-    ) -> tuple[Simulation, list[Move]]:
+    ) -> tuple[Trial, list[Move]]:
         """Return the cluster and the moves if exactly these nodes are cordoned first. If a node
         cannot be emptied then, remove it from `chosen` and repeat without it."""
         trial, moves, failed = before.fork(), list[Move](), ""
@@ -406,7 +406,7 @@ class _Search:
 
     # -- both --------------------------------------------------------------------------------------------------------
 
-    def _tried(self, attempt: Callable[[Simulation], list[Move] | None]) -> list[Move] | None:
+    def _tried(self, attempt: Callable[[Trial], list[Move] | None]) -> list[Move] | None:
         """Attempt moves on a fork, which becomes the cluster on success; return them or None."""
         trial = self.trial.fork()
         moves = attempt(trial)
@@ -419,14 +419,12 @@ class _Search:
         self._left -= len(moves)
         return moves
 
-    def _node_of(self, trial: Simulation, pod: str) -> str:
+    def _node_of(self, trial: Trial, pod: str) -> str:
         found = trial.cluster.find(api.Pod, pod)
         return "" if found is None else found.spec.node_name
 
 
-def _moved_away(
-    trial: Simulation, node: str, pods: Sequence[str], uncordoned: Sequence[str] = ()
-) -> tuple[list[Move], str]:
+def _moved_away(trial: Trial, node: str, pods: Sequence[str], uncordoned: Sequence[str] = ()) -> tuple[list[Move], str]:
     """Cordon the node and move its pods; return the moves and the reason of a failure or ""."""
     trial.cordon(node)
     for name in uncordoned:
@@ -440,7 +438,7 @@ def _moved_away(
     return moves, ""
 
 
-def _move(trial: Simulation, pod: str, why: str, may_wait: str = "") -> Move | str:
+def _move(trial: Trial, pod: str, why: str, may_wait: str = "") -> Move | str:
     """Evict the pod and run to rest. Return the reason of a failure if its budget forbids the
     eviction, if it does not fit elsewhere, or if another pod becomes pending or is preempted.
 
@@ -461,13 +459,13 @@ def _move(trial: Simulation, pod: str, why: str, may_wait: str = "") -> Move | s
     return Move(pod, from_=eviction.source, to=new.spec.node_name, successor=api.key(new), why=why)
 
 
-def _waiting(trial: Simulation) -> frozenset[str]:
+def _waiting(trial: Trial) -> frozenset[str]:
     """Return the unfinished pods without a node."""
     pods = trial.cluster.objects(api.Pod).items()
     return frozenset(key for key, pod in pods if not pod.spec.node_name and pod.status.phase not in api.FINISHED_PHASES)
 
 
-def _pods_on(trial: Simulation, node: str) -> Iterator[api.Pod]:
+def _pods_on(trial: Trial, node: str) -> Iterator[api.Pod]:
     pods = trial.cluster.objects(api.Pod).values()
     return (pod for pod in pods if pod.spec.node_name == node and pod.status.phase not in api.FINISHED_PHASES)
 

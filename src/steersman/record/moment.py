@@ -16,7 +16,6 @@ import msgspec
 
 from steersman import api
 from steersman.base import InputError
-from steersman.cluster.kubelets import DEFAULT_POLICY
 from steersman.record.expansion import delivered_object, snapshot_object
 from steersman.record.frames import (
     BindingBody,
@@ -43,8 +42,8 @@ from steersman.record.recorded_run import (
     simulation_setup,
 )
 from steersman.record.simulation_recorder import do_again, repeat, step_of
-from steersman.scheduler.assembly import PluginSource
-from steersman.simulation import JournaledCall, Simulation
+from steersman.scheduler.assembly import PluginSource, kinds_of_scheduler
+from steersman.simulation import JournaledCall, Simulation, SimulationSetup
 
 _TAKE_TIME: Final = frozenset({"run", "advance"})
 """Steps that accept an end time."""
@@ -75,7 +74,7 @@ def simulation_at(
     if run.is_live:
         return _live_simulation_at(reader, until, consent)
     recorded = read_run(directory)
-    simulation = Simulation.from_setup(simulation_setup(recorded.run, None, consent))
+    simulation = Simulation(simulation_setup(recorded.run, None, consent))
     try:
         _go(simulation, recorded, until)
     except BaseException:
@@ -106,7 +105,7 @@ def _repeat_until(step: RecordedStep, simulation: Simulation, seconds: float) ->
         do_again(known, trial)
         goes_too_far = trial.now > seconds
     if goes_too_far:
-        simulation.repeat(JournaledCall("advance", (seconds,)))
+        JournaledCall("advance", (seconds,)).repeat(simulation.internals)
     else:
         do_again(known, simulation)
 
@@ -124,7 +123,7 @@ def _live_simulation_at(reader: RecordReader, until: float, plugins: PluginConse
     if known.run is None:
         raise InputError("does not say how it began", file=str(reader.directory), hint=first_problem(reader))
     options = scheduler_options(known.run, None, plugins)
-    simulation = Simulation(options, known.run.seed, until, DEFAULT_POLICY, controllers=False)
+    simulation = Simulation(SimulationSetup(options, known.run.seed, until, controllers=False))
     simulation.add(*known.objects_with_nodes())
     return simulation
 
@@ -166,8 +165,9 @@ class KnownCluster:
 
     def _begin(self, run: RunBody) -> None:
         if self.run is None or run.seed != self.run.seed:
-            with Simulation(scheduler_options(run, None, self._plugins), controllers=False) as simulation:
-                self._kinds = {kind_text(kind): kind for kind in simulation.scheduler.known_kinds}
+            options = scheduler_options(run, None, self._plugins)
+            kinds = kinds_of_scheduler(options.configuration, options.gates, options.registry)
+            self._kinds = {kind_text(kind): kind for kind in (*kinds.watched, *kinds.read)}
         self.run = run
 
     def _apply(self, body: WatchEventBody) -> None:

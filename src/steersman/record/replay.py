@@ -60,9 +60,9 @@ def replay(
 
 
 def _decide_again(recorded: RecordedRun, setup: SimulationSetup) -> list[DecisionBody]:
-    with Simulation.from_setup(setup) as simulation:
+    with Simulation(setup) as simulation:
         collector = DecisionCollector(lambda: setup.start + simulation.now)
-        simulation.observe(collector)
+        simulation.scheduler.observe(collector)
         for step in recorded.steps:
             repeat(step.frame, step.objects, simulation)
         return collector.take()

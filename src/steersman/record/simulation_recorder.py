@@ -107,7 +107,7 @@ def do_again(step: JournaledCall, simulation: Simulation) -> None:
     """Make a recorded call. Raises `InputError` on failure or an end after `MAX_SECONDS`."""
     _require_an_end(step)
     try:
-        simulation.repeat(step)
+        step.repeat(simulation.internals)
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
         raise InputError(f"cannot be done: {describe(error)}", object=f"step {step.method} of the record") from error
 
@@ -145,7 +145,7 @@ class _VirtualClock:
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
-        self._start = simulation.setup.start
+        self._start = simulation.internals.setup.start
 
     def now(self) -> float:
         return float(self._start + self._simulation.now)
@@ -158,24 +158,24 @@ class SimulationRecorder(Recorder):
 
     def __init__(self, simulation: Simulation, directory: Path, limits: Limits | None = None) -> None:
         self._simulation = simulation
-        self._setup = simulation.setup
+        self._setup = simulation.internals.setup
         #: UIDs of replicas that were scheduled together and are not bound yet.
         self._unbound: set[str] = set()
         clock = _VirtualClock(simulation)
         #: Times of the recorded calls; for calls before the recording, the time at which it began.
-        self._step_times = [clock.now()] * len(simulation.journal.calls)
+        self._step_times = [clock.now()] * len(simulation.internals.journal.calls)
         log = RecordLog(directory, limits or Limits(), waits_for_disk=True)
         super().__init__(log, _run_body(self._setup), clock, simulation.decisions)
         log.start()
-        simulation.journal.on_call = self._note_steps
-        simulation.observe(PlacementObserver(self))
+        simulation.internals.journal.on_call = self._note_steps
+        simulation.scheduler.observe(PlacementObserver(self))
 
     def decision_time(self) -> float:
         return self._now()
 
     def _snapshot_contents(self) -> SnapshotContents:
         """Return all calls so far, which reproduce the state in a simulation of the same setup."""
-        taken = zip(self._simulation.journal.calls, self._step_times, strict=False)
+        taken = zip(self._simulation.internals.journal.calls, self._step_times, strict=False)
         frames = list(item_frames(item for step, time in taken for item in step_items(step, time)))
         return SnapshotContents(len(frames), frames)
 
@@ -219,7 +219,7 @@ class SimulationRecorder(Recorder):
         self.is_open = True
 
     def _note_steps(self) -> None:
-        for step in self._simulation.journal.calls[len(self._step_times) :]:
+        for step in self._simulation.internals.journal.calls[len(self._step_times) :]:
             for item in step_items(step, self._now()):
                 if self._log.wants_attention:
                     self._attend()
@@ -240,9 +240,9 @@ class SimulationRecorder(Recorder):
         """End the record. Raises `InputError` if it could not be written."""
         self._note_steps()
         simulation = self._simulation
-        simulation.journal.on_call = None
-        is_same = simulation.decisions == self._decisions and simulation.setup == self._setup
-        self._close_log(is_complete=simulation.journal.has_everything and is_same)
+        simulation.internals.journal.on_call = None
+        is_same = simulation.decisions == self._decisions and simulation.internals.setup == self._setup
+        self._close_log(is_complete=simulation.internals.journal.has_everything and is_same)
         self._log.require_success()
 
 
@@ -252,7 +252,7 @@ def record_simulation(
 ) -> Iterator[SimulationRecorder]:
     """Record the simulation's calls and decisions within the block. The directory is created if
     necessary and must not contain a record. Raises `InputError`."""
-    if simulation.setup.options.extenders:
+    if simulation.internals.setup.options.extenders:
         raise InputError(NO_EXTENDERS, object="record")
     recorder = SimulationRecorder(simulation, new_directory(directory), limits)
     try:

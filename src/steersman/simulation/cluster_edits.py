@@ -14,7 +14,7 @@ from steersman import api
 from steersman.api import Validation
 from steersman.simulation.inputs import sources
 from steersman.simulation.inputs.object_names import parse_reference, pod_key
-from steersman.simulation.inputs.sources import Gathered, Source
+from steersman.simulation.inputs.sources import Source
 from steersman.simulation.simulated_cluster import SimulatedCluster
 
 
@@ -26,16 +26,13 @@ class ClusterEdits:
     def add(self, *source: Source, stdin: BinaryIO | None = None, validate: Validation = "warn") -> Self:
         """Add objects, as in `load`; none of them may exist."""
         kinds = self._cluster.scheduler.known_kinds
-        return self.add_gathered(sources.gather(source, stdin, kinds, validate))
+        self._cluster.add(sources.gather(source, stdin, kinds, validate))
+        return self
 
     def apply(self, *source: Source, stdin: BinaryIO | None = None, validate: Validation = "warn") -> Self:
         """Add objects; one that exists gets the spec, labels and annotations that are given."""
         kinds = self._cluster.scheduler.known_kinds
-        return self.add_gathered(sources.gather(source, stdin, kinds, validate), replaces=True)
-
-    def add_gathered(self, gathered: Gathered, *, replaces: bool = False) -> Self:
-        """Add objects that `sources.gather` has read; with `replaces` as `apply` does."""
-        self._cluster.add(gathered, replaces)
+        self._cluster.add(sources.gather(source, stdin, kinds, validate), replaces=True)
         return self
 
     def patch(self, what: str, document: Mapping[str, Any]) -> Self:

@@ -18,7 +18,7 @@ import msgspec
 from steersman import config
 from steersman.api import Validation, read_text
 from steersman.base import InputError, ManualClock
-from steersman.cluster.kubelets import KubeletPolicy, PolicySource, load_policy
+from steersman.cluster.kubelets import DEFAULT_POLICY, KubeletPolicy, PolicySource, load_policy
 from steersman.config import FeatureGates, SchedulerConfiguration, parse_version, refuse_unsupported
 from steersman.scheduler.assembly import PluginSource, SchedulerOptions, kinds_of_scheduler, register, with_enabled
 from steersman.scheduler.runtime import Registry, check_args
@@ -38,11 +38,11 @@ class SimulationSetup(NamedTuple):
     """Setup of a simulation; later changes are in its journal."""
 
     options: SchedulerOptions
-    seed: int
+    seed: int = 0
     #: Unix time of the cluster's clock at the start.
-    start: float
-    kubelets: KubeletPolicy
-    controllers: bool
+    start: float = START
+    kubelets: KubeletPolicy = DEFAULT_POLICY
+    controllers: bool = True
 
 
 def loaded(

@@ -5,8 +5,9 @@
                                            ├─► driver: its scheduler and virtual time
                                            └─► journal: every call, so that it can be repeated
 
-Other packages use `Simulation` and `Trial`, which hold one `SimulatedCluster` each. A method that is journaled has the same
-arguments in `JournaledCall`, and none of them changes afterwards.
+`Simulation` and `Trial` hold one `SimulatedCluster` each; other packages reach it as `internals`. A
+method that is journaled has the same arguments in `JournaledCall`, and none of them changes
+afterwards.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from steersman.scheduler.cycle import Decision
 from steersman.simulation.inputs import changes
 from steersman.simulation.inputs.changes import refusals_as_input_errors
 from steersman.simulation.inputs.intake import Intake
-from steersman.simulation.inputs.object_names import parse_reference
+from steersman.simulation.inputs.object_names import parse_reference, pod_key
 from steersman.simulation.inputs.sources import Gathered
 from steersman.simulation.journal import Journal, JournaledCall
 from steersman.simulation.next_decision import NextDecision, check_feasible, next_decision
@@ -104,6 +105,20 @@ class SimulatedCluster:
     def detach(self) -> None:
         """Let the tasks of the driver outlive this object."""
         self._finalizer.detach()
+
+    def prepare_forks(self, *pods: str, preemption: bool = False) -> None:
+        """Fill the caches that forks made from now on will share: for these pods, `namespace/name`, that have no node.
+
+        With `preemption`, also the tables of victims. Plugins refresh what they know from outside. Nothing is decided.
+        """
+        driver = self.driver
+        driver.refresh_plugins_once()
+        for key in map(pod_key, pods):
+            pod = self.store.find(api.Pod, key)
+            if pod is not None and not pod.spec.node_name:
+                driver.evaluate(driver.scheduler.cache.shapes.info(pod))
+        if preemption:
+            driver.prepare_preemption()
 
     # -- changes of the cluster --------------------------------------------------------------------------------------
 

@@ -18,26 +18,24 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 from steersman import api
 from steersman.api import Validation
 from steersman.base import InputError
-from steersman.cluster.kubelets import DEFAULT_POLICY, KubeletPolicy, PolicySource
+from steersman.cluster.kubelets import PolicySource
 from steersman.cluster.store import Store
 from steersman.config import FeatureGates
-from steersman.scheduler.assembly import AttemptObserver, PluginSource, Scheduler, SchedulerOptions
+from steersman.scheduler.assembly import PluginSource, Scheduler
 from steersman.scheduler.cycle import Decision
 from steersman.simulation import copies
 from steersman.simulation.cluster_edits import ClusterEdits
 from steersman.simulation.inputs.object_names import pod_key
 from steersman.simulation.inputs.sources import Source
-from steersman.simulation.journal import Journal, JournaledCall
 from steersman.simulation.next_decision import NextDecision
 from steersman.simulation.result_builder import build_result
 from steersman.simulation.results.explanation_recorder import Progress
 from steersman.simulation.results.result import Result
 from steersman.simulation.results.utilisation import NodeArrays, node_arrays
-from steersman.simulation.setup import START, Configuration, SimulationSetup, check_until, loaded, with_version
+from steersman.simulation.setup import Configuration, SimulationSetup, check_until, loaded, with_version
 from steersman.simulation.simulated_cluster import SimulatedCluster
 from steersman.simulation.virtual_time.driver import OnDecision
 from steersman.simulation.virtual_time.tasks import SimulationError
-from steersman.simulation.virtual_time.writer import Preemption
 
 if TYPE_CHECKING:
     from steersman.simulation.trial import Trial
@@ -49,17 +47,9 @@ class Simulation(ClusterEdits):
     `fork`, and `copy.deepcopy`, return another simulation in the same state. Pickle writes the journal, and repeats it.
     """
 
-    def __init__(
-        self,
-        options: SchedulerOptions,
-        seed: int = 0,
-        start: float = START,
-        kubelets: KubeletPolicy = DEFAULT_POLICY,
-        *,
-        controllers: bool = True,
-    ) -> None:
-        """An empty cluster; most callers want `load`. `start` is what the cluster's clock shows, as Unix time."""
-        self._cluster = SimulatedCluster(SimulationSetup(options, seed, start, kubelets, controllers))
+    def __init__(self, setup: SimulationSetup) -> None:
+        """Create an empty cluster; most callers want `load`."""
+        self._cluster = SimulatedCluster(setup)
 
     @classmethod
     def load(
@@ -98,12 +88,9 @@ class Simulation(ClusterEdits):
             kubelets=kubelets,
             extenders=extenders,
         )
-        return cls.from_setup(setup).add_gathered(gathered)
-
-    @classmethod
-    def from_setup(cls, setup: SimulationSetup) -> Self:
-        """Return an empty simulation with this setup."""
-        return cls(setup.options, setup.seed, setup.start, setup.kubelets, controllers=setup.controllers)
+        simulation = cls(setup)
+        simulation.internals.add(gathered)
+        return simulation
 
     # -- state -------------------------------------------------------------------------------------------------------
 
@@ -128,29 +115,9 @@ class Simulation(ClusterEdits):
         return self._cluster.driver.decisions
 
     @property
-    def is_at_rest(self) -> bool:
-        """Whether nothing would change any more with time alone."""
-        return self._cluster.driver.is_at_rest
-
-    @property
-    def preempted(self) -> tuple[Preemption, ...]:
-        """The pods that were preempted so far."""
-        return tuple(self._cluster.driver.writer.preemptions.values())
-
-    @property
-    def refused_pods(self) -> Mapping[str, str]:
-        """Pods that a quota or limit range has refused: `namespace/name` → message."""
-        return self._cluster.intake.refused_pods
-
-    @property
-    def setup(self) -> SimulationSetup:
-        """How the simulation was made."""
-        return self._cluster.setup
-
-    @property
-    def journal(self) -> Journal:
-        """Every call that changed the simulation."""
-        return self._cluster.journal
+    def internals(self) -> SimulatedCluster:
+        """Setup, journal and driver, for other packages of Steersman; not part of the public API."""
+        return self._cluster
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -214,17 +181,6 @@ class Simulation(ClusterEdits):
             raise InputError("a pod cannot both wait and be placed", object="decide", value=node)
         return self._cluster.decide(node, wait=wait)
 
-    def repeat(self, call: JournaledCall) -> None:
-        """Make a call from the journal of another simulation."""
-        call.repeat(self._cluster)
-
-    def observe(self, observer: AttemptObserver) -> None:
-        """Call the observer for every attempt from now on; a fork calls its own copy of it.
-
-        Decisions stay the same, but replicas are then placed one by one, which is slower.
-        """
-        self._cluster.scheduler.observe(observer)
-
     def result(self, stopped: str = "") -> Result:
         """Return the result so far, as `run` reports it; `stopped` says why the run ended early, if it did."""
         return build_result(self._cluster, stopped)
@@ -245,20 +201,6 @@ class Simulation(ClusterEdits):
         from steersman.simulation.trial import Trial
 
         return Trial(copies.fork_of(self._cluster))
-
-    def prepare_forks(self, *pods: str, preemption: bool = False) -> None:
-        """Fill the caches that forks made from now on will share: for these pods, `namespace/name`, that have no node.
-
-        With `preemption`, also the tables of victims. Plugins refresh what they know from outside. Nothing is decided.
-        """
-        driver = self._cluster.driver
-        driver.refresh_plugins_once()
-        for key in map(pod_key, pods):
-            pod = self.cluster.find(api.Pod, key)
-            if pod is not None and not pod.spec.node_name:
-                driver.evaluate(driver.scheduler.cache.shapes.info(pod))
-        if preemption:
-            driver.prepare_preemption()
 
     def close(self) -> None:
         """Cancel binding cycles that still wait for permission."""

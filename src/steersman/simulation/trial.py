@@ -23,6 +23,7 @@ from steersman.simulation.simulated_cluster import Origin, SimulatedCluster, Sta
 from steersman.simulation.simulation import Simulation
 from steersman.simulation.virtual_time.driver import OnDecision
 from steersman.simulation.virtual_time.tasks import SimulationError
+from steersman.simulation.virtual_time.writer import Preemption
 
 NO_FORK: Final = "this simulation is not a fork, or the original is gone: there is nothing to {}"
 ORIGIN_CHANGED: Final = "the simulation that this one is a fork of has changed since: its changes would be lost"
@@ -73,6 +74,11 @@ class Trial(Simulation):
     def failed_pods(self) -> int:
         """The number of pods of which an attempt has failed so far."""
         return len(self._cluster.driver.writer.failures)
+
+    @property
+    def preempted(self) -> tuple[Preemption, ...]:
+        """The pods that were preempted so far."""
+        return tuple(self._cluster.driver.writer.preemptions.values())
 
     def settle(self, *, places: bool = True) -> None:
         """Let controllers and kubelets do what is due now, then place the pods that are ready if `places`. No time passes."""

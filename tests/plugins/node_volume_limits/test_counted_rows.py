@@ -80,7 +80,7 @@ def _full_cluster() -> Simulation:
 
 def test_a_fork_goes_on_with_the_counts_and_the_origin_does_not_notice() -> None:
     origin = _full_cluster()
-    origin.prepare_forks("default/waits")
+    origin.internals.prepare_forks("default/waits")
     with origin.fork() as fork:
         assert "exceed max volume count" in fork.run().placements["default/waits"].message
         fork.delete("pod/default/on-n2")

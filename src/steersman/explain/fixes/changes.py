@@ -233,7 +233,7 @@ class InputDocuments:
 
     def _given(self, target: ObjectName) -> Given | None:
         key = f"{target.namespace}/{target.name}" if target.namespace else target.name
-        return self._simulation.journal.given(api.KINDS[target.kind], key)
+        return self._simulation.internals.journal.given(api.KINDS[target.kind], key)
 
     def __contains__(self, target: ObjectName) -> bool:
         """Return whether the object is in the input, so that a patch can be applied there."""

@@ -70,7 +70,7 @@ def _has_own_plugins_only(simulation: Simulation) -> bool:
 
 def _is_plain(simulation: Simulation) -> bool:
     """Return whether plugins are in-tree and default spread constraints reject no nodes."""
-    options = simulation.setup.options
+    options = simulation.internals.setup.options
     if options.extenders or not _has_own_plugins_only(simulation):
         return False
     spreads = (profile.args("PodTopologySpread", PodTopologySpreadArgs) for profile in options.configuration.profiles)

@@ -142,7 +142,7 @@ class Verifier:
             return self.simulation
         settled = self.simulation.fork()
         settled.settle(places=False)
-        settled.prepare_forks(self._pod)
+        settled.internals.prepare_forks(self._pod)
         return settled
 
     def _left_out(self) -> Simulation | None:
@@ -155,14 +155,14 @@ class Verifier:
         if not present:
             return None
         if self._objects >= LARGE:
-            self._origin.prepare_forks(preemption=True)  # in whole trials they all fail, and would preempt
+            self._origin.internals.prepare_forks(preemption=True)  # in whole trials they all fail, and would preempt
         origin = self._origin.fork()
         origin.exclude(present)
         return origin
 
     def _refused_pod(self) -> api.Pod:
         """Return the refused pod as it would have been admitted."""
-        found = self.simulation.journal.given(api.Pod, self._pod)
+        found = self.simulation.internals.journal.given(api.Pod, self._pod)
         if found is None or not isinstance(found.object, api.Pod):
             raise InputError("does not exist", object=f"Pod {self._pod}")
         namespace = self._pod.partition("/")[0]
@@ -305,7 +305,7 @@ class Verifier:
             return None
         return trial
 
-    def _apply(self, trial: Simulation, changes: Sequence[Change]) -> None:
+    def _apply(self, trial: Trial, changes: Sequence[Change]) -> None:
         for change in changes:
             if change.create:
                 trial.add(*change.create, validate="ignore")
@@ -329,7 +329,7 @@ class Verifier:
             recreate_pod(trial, self._pod)
         trial.delete(*map(reference, gone))
 
-    def outcome_at_rest(self, trial: Simulation, changes: Sequence[Change]) -> Scheduled | None:
+    def outcome_at_rest(self, trial: Trial, changes: Sequence[Change]) -> Scheduled | None:
         """Return the outcome of a trial at rest; None if the pod is pending, or another pod is
         worse off."""
         node = self._node_in(trial)
@@ -344,7 +344,7 @@ class Verifier:
             return Scheduled(node, (*evicted, *self._restart.ended), self._restart.lost_completions)
         return Scheduled(node, evicted)
 
-    def _node_in(self, trial: Simulation) -> str:
+    def _node_in(self, trial: Trial) -> str:
         """Return the node of the pod, or of the one that its workload created instead; "" if there
         is none."""
         found = trial.cluster.find(api.Pod, self._pod)
@@ -357,7 +357,7 @@ class Verifier:
             return found.spec.node_name if nodes[""] < before[""] else ""
         return "" if nodes[""] or not nodes else next(iter(nodes - before or nodes))
 
-    def _pending_pods(self, trial: Simulation) -> Counter[str]:
+    def _pending_pods(self, trial: Trial) -> Counter[str]:
         """Count the other pods without a node: pods of the input by name, created ones by owner,
         because their names differ between runs."""
         given, is_mine = self.simulation.cluster.objects(api.Pod), self._workload_pods.membership(trial)
@@ -383,7 +383,7 @@ class Verifier:
             own = [pod for pod in there if self._is_own(trial, pod)]
             return (_requests(own), _requests(there), len(there) - len(own)) if own else None
 
-    def _is_own(self, trial: Simulation, pod: api.Pod) -> bool:
+    def _is_own(self, trial: Trial, pod: api.Pod) -> bool:
         return (
             api.key(pod) == self._pod
             or is_daemon(pod)
@@ -394,7 +394,7 @@ class Verifier:
         """Return the situation of the pod, or of another pod of its workload, that is still pending
         with these changes; None if there is none."""
         if not changes:
-            trial: Simulation | None = self.base
+            trial: Trial | None = self.base
         else:
             self.count_trial()
             trial = self._run(changes)

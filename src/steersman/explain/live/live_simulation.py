@@ -23,7 +23,7 @@ from steersman.explain.pods import was_tried
 from steersman.framework import resource_text
 from steersman.kube.client import Transport
 from steersman.scheduler.assembly import SchedulerOptions, kinds_of_scheduler
-from steersman.simulation import ListedObjects, Simulation, real_time_extenders
+from steersman.simulation import ListedObjects, Simulation, SimulationSetup, real_time_extenders
 
 MISSING: Final = "the API server does not know {}; none are assumed"
 NOT_ALLOWED: Final = "{} may not be listed; their effect is unknown"
@@ -76,7 +76,7 @@ async def read_simulation(
         configuration=with_profiles_for(others, filtering_all_nodes(configuration)),
         extenders=real_time_extenders(configuration) if extenders else (),
     )
-    simulation = Simulation(simulated, start=float(int(timing.clock.now())))
+    simulation = Simulation(SimulationSetup(simulated, start=float(int(timing.clock.now()))))
     simulation.add(usable, validate="ignore")
     lent = (OTHER_PROFILE_USED.format(name, configuration.profiles[0].scheduler_name) for name in others)
     phases = {key: cluster.pods[key].status.phase for key in pods if key in cluster.pods}

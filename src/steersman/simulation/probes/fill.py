@@ -78,7 +78,7 @@ def fill_nodes(trial: Trial, pods: Iterable[NewPod], *, through_store: bool = Fa
     They are all created at the same time: none waits for another to end, and none is preempted.
     With `through_store` every pod is created in the store and taken from the queue.
     """
-    trial.prepare_forks()
+    trial.internals.prepare_forks()
     run = _Fill(trial)
     with frozen_heap():
         for template, some in _runs(pods):

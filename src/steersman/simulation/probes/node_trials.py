@@ -133,7 +133,7 @@ class NodeTrials:
         trial = self._simulation.fork()
         try:
             trial.add(nodes)
-            trial.prepare_forks()
+            trial.internals.prepare_forks()
             what_if = WhatIfScheduler(trial.scheduler)
             for owner in self._owners:
                 what_if.change(owner)

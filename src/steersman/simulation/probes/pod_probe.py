@@ -63,7 +63,7 @@ class PodProbe:
         self._at = simulation.now
         self._trial = simulation.fork()
         self._what_if = what_if = WhatIfScheduler(self._trial.scheduler)
-        self._trial.prepare_forks()
+        self._trial.internals.prepare_forks()
         detail_preemptions(what_if.profiles.values())
         self.profile = _profile_for(what_if.profiles, pod)
         for other in without:

@@ -270,7 +270,7 @@ class Execution:
         return None
 
     def _is_at_rest(self) -> bool:
-        return self._has_no_more_to_do() and self.simulation.is_at_rest
+        return self._has_no_more_to_do() and self.simulation.internals.driver.is_at_rest
 
     def _has_no_more_to_do(self) -> bool:
         """Return whether only the simulation itself can still change."""

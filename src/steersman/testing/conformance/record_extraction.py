@@ -136,9 +136,9 @@ class _ObjectsBefore(AttemptObserver):
 
 def _simulated_objects(reader: RecordReader, wanted: _Wanted) -> list[api.Object]:
     recorded = read_run(reader.directory)
-    with Simulation.from_setup(simulation_setup(recorded.run)) as simulation:
+    with Simulation(simulation_setup(recorded.run)) as simulation:
         observer = _ObjectsBefore(simulation, wanted, recorded.decisions_before)
-        simulation.observe(observer)
+        simulation.scheduler.observe(observer)
         for step in recorded.steps:
             repeat(step.frame, step.objects, simulation)
             if observer.objects is not None:
