@@ -34,6 +34,16 @@ def test_a_frozen_heap_thaws_at_the_end() -> None:
     assert gc.get_freeze_count() == 0
 
 
+def test_a_heap_that_is_frozen_within_a_frozen_heap_thaws_with_the_outer_one() -> None:
+    before = gc.get_threshold()
+    with frozen_heap():
+        frozen, within = gc.get_freeze_count(), gc.get_threshold()
+        with frozen_heap():
+            pass
+        assert (gc.get_freeze_count(), gc.get_threshold()) == (frozen, within) != (0, before)
+    assert (gc.get_freeze_count(), gc.get_threshold()) == (0, before)
+
+
 def test_what_came_since_is_frozen_too() -> None:
     freeze_heap()
     frozen = gc.get_freeze_count()

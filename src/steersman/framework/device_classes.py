@@ -56,6 +56,10 @@ class DeviceClasses:
             self._version = self._objects.version(DeviceClass)
         return self._version
 
+    def __bool__(self) -> bool:
+        """Return whether there is any class."""
+        return bool(self._by_resource.get(self.version, self._read))
+
     def behind(self, resource: str) -> DeviceClass | None:
         return self._by_resource.get(self.version, self._read).get(resource)
 

@@ -114,11 +114,15 @@ class DisruptionController(Controller):
     def _candidates(self, *pods: Object | None) -> Iterable[str]:
         """Return the budgets that may select the old or new pod."""
         found: dict[str, None] = {}
+        labels: object = None
         for pod in pods:
-            if pod is not None:
-                namespace = pod.metadata.namespace
-                for label in (("", ""), *pod.metadata.labels.items()):
-                    found.update(self._by_label.get((namespace, *label), {}))
+            if pod is None or pod.metadata.labels is labels:
+                continue
+            namespace, labels = pod.metadata.namespace, pod.metadata.labels
+            for name, value in (("", ""), *labels.items()):
+                budgets = self._by_label.get((namespace, name, value))
+                if budgets:
+                    found.update(budgets)
         return found
 
     def _select(self, budget: str, selector: Selector, pod: Pod, *, is_there: bool) -> None:

@@ -299,6 +299,8 @@ class Scheduler:
         queue = self.queue
         if self.options.extenders or not self._observers.support_replicas or queue.waits_for(BOUND):
             return ()
+        if self._nominated.all().by_node:
+            return ()  # nodes have to be evaluated with their nominated pods, for one pod at a time
         pods: list[PodInfo] = []
         for queued in queue.leading(limit):
             pod = self._infos.get(queued.pod)

@@ -95,7 +95,11 @@ def unfreeze_heap() -> None:
 
 @contextmanager
 def frozen_heap() -> Iterator[None]:
-    """Freeze the heap within a `with` block."""
+    """Freeze the heap within a `with` block or a decorated function. Does nothing where it is
+    frozen already."""
+    if gc.get_threshold()[0] == _COLLECTION_THRESHOLD:
+        yield
+        return
     freeze_heap()
     try:
         yield

@@ -32,7 +32,7 @@ from steersman.scheduler.state.node_table import NodeTable
 #: Low bits of a key encode how a step fails, higher bits which step.
 _WAY_BITS = 48
 
-ProtectedPods: TypeAlias = Callable[[int, Budgets], Sequence[PodInfo]]
+ProtectedPods: TypeAlias = Callable[[int], Sequence[PodInfo]]
 
 
 NODE_ORDER = CacheSpec(
@@ -125,7 +125,7 @@ class ColumnDryRun:
         nodes = self._in_order(table, resolvable)
         offset, enough = question.search.bounds(len(nodes))
         nodes = np.roll(nodes, -offset)
-        run = _ColumnSearch(removal, question, self._protected)
+        run = _ColumnSearch(removal, question, self._protected_by(question.budgets))
         rows = run.take_enough(nodes[helping[nodes]], enough)
         why_not = NodeStatuses(None, NOT_HELPFUL)
         if question.detailed or not len(rows):
@@ -153,16 +153,21 @@ class ColumnDryRun:
         order = self._order.get(table.node_log.end, lambda: np.fromiter(table.live_rows(), np.intp))
         return order[rows[order]]
 
-    def _protected(self, row: int, budgets: Budgets) -> Sequence[PodInfo]:
-        """Return the pods of the row that a disruption budget selects."""
+    def _protected_by(self, budgets: Budgets) -> ProtectedPods:
+        """Return a function from a row to its pods that a disruption budget selects."""
         if self._protectors != budgets.selectors:
             self._protectors = budgets.selectors
             self._protected_pods.clear()
-        known = self._protected_pods.get(row)
-        if known is None:
-            assert self._victims is not None
-            known = self._protected_pods[row] = list(filter(budgets.select, self._victims.pods[row]))
-        return known
+        known, victims = self._protected_pods, self._victims
+        assert victims is not None
+
+        def protected(row: int) -> Sequence[PodInfo]:
+            pods = known.get(row)
+            if pods is None:
+                pods = known[row] = list(filter(budgets.select, victims.pods[row]))
+            return pods
+
+        return protected
 
 
 class _ColumnSearch:
@@ -215,9 +220,9 @@ class _ColumnSearch:
 
     def _examine(self, row: int) -> None:
         priority = self._removal.pod.priority
-        if not self._removal.victims.mixed[row] and not self._budgets.are_violated_by(
-            [pod for pod in self._protected(row, self._budgets) if pod.priority < priority]
-        ):
+        outranked = [pod for pod in self._protected(row) if pod.priority < priority]
+        violates = bool(outranked) and self._budgets.are_violated_by(outranked)
+        if not violates and not self._removal.victims.mixed[row]:
             return
         removable = [pod for pod in self._table.pods_on[row].values() if pod.priority < priority]
         violating, others = self._budgets.split(by_importance(removable, self._now))

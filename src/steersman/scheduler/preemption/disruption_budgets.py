@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from steersman.api import PodDisruptionBudget, Selector, from_label_selector
 from steersman.base import InputError
-from steersman.framework import PodInfo
+from steersman.framework import PodInfo, PodTemplate
 from steersman.scheduler.preemption.victims import Victim
 
 
@@ -46,7 +46,8 @@ class Budgets:
     def __init__(self, objects: Iterable[PodDisruptionBudget], *, ends_at_violation: bool = False) -> None:
         self._ends_at_violation = ends_at_violation
         self._by_namespace: dict[str, list[Budget]] = {}
-        self._matching: dict[tuple[str, frozenset[tuple[str, str]]], tuple[Budget, ...]] = {}
+        #: The budgets that select the pods of a template, which have one namespace.
+        self._matching: dict[PodTemplate, tuple[Budget, ...]] = {}
         for obj in objects:
             selector = _usable_selector(obj)
             if selector is not None:
@@ -107,11 +108,10 @@ class Budgets:
     def _selecting(self, pod: PodInfo) -> tuple[Budget, ...]:
         if pod.namespace not in self._by_namespace or not pod.labels:
             return ()
-        labels = (pod.namespace, frozenset(pod.labels.items()))
-        found = self._matching.get(labels)
+        found = self._matching.get(pod.template)
         if found is None:
             budgets = self._by_namespace[pod.namespace]
-            found = self._matching[labels] = tuple(b for b in budgets if b.selector.matches(pod.labels))
+            found = self._matching[pod.template] = tuple(b for b in budgets if b.selector.matches(pod.labels))
         return found
 
 

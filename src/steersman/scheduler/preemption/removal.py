@@ -39,6 +39,19 @@ class LimitAfterRemoval:
             self.held = victims.summed_below(priority, self.weights) * limit.counted
         self.spare: IntColumn = limit.spare + self.held
 
+    def make_room_for(self, nominated: NominatedAhead) -> None:
+        """Count the pods that are nominated to nodes as existing; those of a template weigh the same."""
+        if self.weight is None:
+            return
+        known: dict[object, int] = {}
+        for (row, pods), counts in zip(nominated.items(), self.counted[nominated.rows].tolist(), strict=True):
+            for pod in pods if counts else ():
+                weight = known.get(pod.template)
+                if weight is None:
+                    weight = known[pod.template] = self.weight.weigh(pod)
+                if weight:
+                    self.spare[row] -= weight
+
     def weight_of(self, pod: PodInfo, row: int) -> int:
         """Return the weight of the pod on the row."""
         return self.weight.weigh(pod) if self.weight is not None and self.counted[row] else 0
@@ -73,11 +86,10 @@ class LimitedStep:
 
     def make_room_for(self, nominated: NominatedAhead) -> None:
         """Count the pods that are nominated to nodes as existing."""
-        weighing = [limit for limit in self.limits if limit.weight is not None]
-        for row, pods in nominated.items() if weighing or self.demand is not None else ():
-            for limit in weighing:
-                limit.spare[row] -= sum([limit.weight_of(pod, row) for pod in pods])
-            if self.demand is not None:
+        for limit in self.limits:
+            limit.make_room_for(nominated)
+        if self.demand is not None:
+            for row, pods in nominated.items():
                 self.demand.add_nominated(row, pods)
 
     def ways_to_fail(self) -> IntColumn:

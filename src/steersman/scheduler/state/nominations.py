@@ -40,29 +40,28 @@ class PodsFrom:
         self.counts: IntColumn = np.zeros(len(by_slot), np.int64)
         #: bool[slots]: whether any of them uses host ports.
         self.ports: BoolColumn = np.zeros(len(by_slot), np.bool_)
+        #: The counted pods, by slot.
+        self.pods: list[Sequence[PodInfo]] = [()] * len(by_slot)
         self._amounts: dict[str, IntColumn] = {}
         for slot, pods in enumerate(by_slot):
             if pods:
                 self.write(slot, pods)
 
-    def amounts(self, resource: str, by_slot: Sequence[Sequence[PodInfo]]) -> IntColumn:
+    def amounts(self, resource: str) -> IntColumn:
         """Return int64[slots]; a resource is summed on first use."""
         column = self._amounts.get(resource)
         if column is None:
-            sums = [_sum(resource, self._of(pods)) for pods in by_slot]
+            sums = [_sum(resource, pods) for pods in self.pods]
             column = self._amounts[resource] = np.array(sums, np.int64)
         return column
 
     def write(self, slot: int, pods: Sequence[PodInfo]) -> None:
         """Update a slot; `pods` are all pods nominated to its node."""
-        counted = self._of(pods)
+        counted = self.pods[slot] = [pod for pod in pods if pod.priority >= self._priority]
         self.counts[slot] = len(counted)
         self.ports[slot] = any(pod.shape.host_ports for pod in counted)
         for resource, column in self._amounts.items():
             column[slot] = _sum(resource, counted)
-
-    def _of(self, pods: Sequence[PodInfo]) -> list[PodInfo]:
-        return [pod for pod in pods if pod.priority >= self._priority]
 
 
 NOMINATED_ROWS = CacheSpec(
@@ -224,7 +223,7 @@ class NominatedAhead:
 
     def amounts(self, resource: str) -> IntColumn:
         """Return int64: the sum of the requests of these pods, by position."""
-        amounts: IntColumn = self._sums.amounts(resource, self._by_slot)[self._slots]
+        amounts: IntColumn = self._sums.amounts(resource)[self._slots]
         if self._own_slot != _NOWHERE:
             amounts[self._slots == self._own_slot] = _sum(
                 resource, nominated_ahead_of(self._pod, self._by_slot[self._own_slot])
@@ -237,11 +236,16 @@ class NominatedAhead:
         return positions
 
     def pods(self, position: int) -> Sequence[PodInfo]:
-        return nominated_ahead_of(self._pod, self._by_slot[self._slots[position]])
+        return self._pods_of(int(self._slots[position]))
 
     def items(self) -> Iterator[tuple[int, Sequence[PodInfo]]]:
         """Iterate over the rows with their pods."""
-        return ((row, self.pods(position)) for position, row in enumerate(self.rows.tolist()))
+        return zip(self.rows.tolist(), map(self._pods_of, self._slots.tolist()), strict=True)
+
+    def _pods_of(self, slot: int) -> Sequence[PodInfo]:
+        if slot == self._own_slot:
+            return nominated_ahead_of(self._pod, self._by_slot[slot])
+        return self._sums.pods[slot]
 
     def restricted_to(self, rows: BoolColumn) -> NominatedAhead:
         """Return the nominations restricted to rows in the mask."""

@@ -16,6 +16,7 @@ from steersman import api
 from steersman.api import WAIT_FOR_FIRST_CONSUMER
 from steersman.base import InputError
 from steersman.cluster.store import OverLimit, StatusError, Store
+from steersman.scheduler.host import frozen_heap
 from steersman.simulation.inputs import changes, workloads
 from steersman.simulation.inputs.object_names import given_key
 from steersman.simulation.inputs.sources import Gathered, Given
@@ -44,6 +45,7 @@ class Intake:
         #: How many pods were given without a node.
         self.asked = 0
 
+    @frozen_heap()
     def add(self, gathered: Gathered, *, replaces: bool) -> None:
         """Stores all objects, pods last. With `replaces`, one that exists gets what is given. Raises `InputError`."""
         self.skipped += gathered.skipped

@@ -20,6 +20,7 @@ from steersman.base import InputError
 from steersman.base.graph_copy import shared_by_copies
 from steersman.cluster.store import in_creation_order
 from steersman.framework import is_custom
+from steersman.scheduler.host import frozen_heap
 
 MAX_PODS_OF_A_WORKLOAD: Final = 1_000_000
 _REPLICATED: Final = (api.Deployment, api.ReplicaSet, api.ReplicationController, api.StatefulSet, api.Job)
@@ -54,6 +55,7 @@ class Gathered(NamedTuple):
     is_complete: bool = False
 
 
+@frozen_heap()
 def gather(
     sources: Sequence[Source],
     stdin: BinaryIO | None = None,

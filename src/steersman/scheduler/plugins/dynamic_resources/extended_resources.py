@@ -36,6 +36,8 @@ class NodeClaim(msgspec.Struct, frozen=True):
 
 def device_backed(pod: api.Pod, classes: DeviceClasses) -> dict[str, int]:
     """Return all requested extended resources if a class backs at least one of them, or else {}."""
+    if not classes:
+        return {}
     wanted = {name: n for name, n in pod_requests(pod, status=False).items() if n and may_be_devices(name)}
     return wanted if any(classes.behind(name) is not None for name in wanted) else {}
 
