@@ -296,6 +296,10 @@ class GroupingFilterKernel(ClusterFilterKernel):
     def features(self) -> Sequence[RowFeature] | None:
         """Return the features, or None if there are none until a node changes."""
 
+    def has_current_features(self) -> bool:
+        """Return whether the features still determine the result; if not, they are requested anew."""
+        return True
+
     @abstractmethod
     def rejected_groups(self, groups: Sequence[tuple[int, ...]]) -> Sequence[bool]:
         """Return `rejected` by group; a group is the tuple of its feature values."""
@@ -383,6 +387,10 @@ class GroupingScoreKernel(ClusterScoreKernel):
     @abstractmethod
     def features(self) -> Sequence[RowFeature] | None:
         """Return the features, or None if there are none until a node changes."""
+
+    def has_current_features(self) -> bool:
+        """Return whether the features still determine the result; if not, they are requested anew."""
+        return True
 
     @abstractmethod
     def group_scores(self, groups: Sequence[tuple[int, ...]], counts: Sequence[int]) -> Sequence[int] | None:

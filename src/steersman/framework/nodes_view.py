@@ -103,6 +103,9 @@ class DomainCounts(Protocol):
     def cell(self) -> memoryview:
         """Memoryview of `counts`."""
 
+    def pods_in(self, domain: int) -> int:
+        """Return the count of one domain."""
+
     def mark_inhabited(self, domains: BoolColumn | None) -> BoolColumn:
         """Set the domains with matching pods to true in the given column or a new one, and return
         it. Slot 0 is unspecified."""
@@ -218,6 +221,9 @@ class TermTable(Protocol):
     @property
     def users(self) -> int:
         """Number of pods with the term. At 0 the table has been freed and is not used again."""
+
+    def pods_in(self, domain: int) -> int:
+        """Return the number of such pods in one domain."""
 
     def mark_inhabited(self, domains: BoolColumn | None) -> BoolColumn:
         """Set the domains with such pods to true in the given column or a new one, and return it.

@@ -263,6 +263,9 @@ class GroupedBest:
         self._filters = list(enumerate(filters))
         self._scores = list(enumerate(scores, len(filters)))
         self._part_count = len(filters) + len(scores)
+        #: Kernels whose features may become insufficient.
+        kernels: list[GroupingFilterKernel | GroupingScoreKernel] = [*filters, *(kernel for _, kernel in scores)]
+        self._changing = [kernel for kernel in kernels if _may_change(kernel)]
         self._rows: GroupedRows | None = None
         #: Groups of the last call, and the values of their features by kernel.
         self._groups: list[RowGroup] | None = None
@@ -296,11 +299,14 @@ class GroupedBest:
         is_same, self._total = total is self._total, total
         if self._is_disabled:
             return None
-        if self._rows is not None and not self._rows.follow(total, log):
+        if self._rows is not None and not (self._has_current_features() and self._rows.follow(total, log)):
             self._rows = None
         elif self._rows is None and is_same and 0 <= log.end - asked <= MAX_SINGLE_ROWS and asked >= 0:
             self._make(total, log.end)
         return None if self._rows is None else self._best(self._rows)
+
+    def _has_current_features(self) -> bool:
+        return all(kernel.has_current_features() for kernel in self._changing)
 
     def digested(self, row: int) -> DigestedTotals:
         """Return the digest of all totals including scores by which the best rows were found; `row`
@@ -360,3 +366,8 @@ class GroupedBest:
         greatest = max(totals)
         winners = [each.rows or () for each, total in zip(best, totals, strict=True) if total == greatest]
         return winners[0] if len(winners) == 1 else MergedRows(winners), count
+
+
+def _may_change(kernel: GroupingFilterKernel | GroupingScoreKernel) -> bool:
+    unchanged = (GroupingFilterKernel.has_current_features, GroupingScoreKernel.has_current_features)
+    return type(kernel).has_current_features not in unchanged

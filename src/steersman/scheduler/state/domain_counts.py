@@ -59,6 +59,10 @@ class DomainCountsTable:
         domain. None stands for any other change of the node, including its addition and removal."""
         return label_keys is None or self._eligible is not None or self._topology.key in label_keys
 
+    def pods_in(self, domain: int) -> int:
+        pods: int = self.cell[domain]
+        return pods
+
     def mark_inhabited(self, domains: BoolColumn | None) -> BoolColumn:
         inhabited: BoolColumn = self.counts > 0
         if domains is None:

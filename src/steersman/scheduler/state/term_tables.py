@@ -74,6 +74,9 @@ class AffinityTermTable:
             return dict(self._listed)
         return {domain: int(self._array[domain]) for domain in self._array.nonzero()[0].tolist()}
 
+    def pods_in(self, domain: int) -> int:
+        return self._listed.get(domain, 0) if self._cell is None else self._cell[domain]
+
     def mark_inhabited(self, domains: BoolColumn | None) -> BoolColumn:
         if self._array is not None:
             inhabited: BoolColumn = self._array > 0

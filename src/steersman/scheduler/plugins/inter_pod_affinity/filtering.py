@@ -21,8 +21,8 @@ import numpy as np
 from steersman.framework import (
     AffinityTerm,
     BoolColumn,
-    ClusterFilterKernel,
     DomainCounts,
+    GroupingFilterKernel,
     IntColumn,
     NodeInfo,
     NodesView,
@@ -31,6 +31,7 @@ from steersman.framework import (
     PodLimit,
     PodLimits,
     ReasonColumn,
+    RowFeature,
     Status,
     StatusTable,
     TermKind,
@@ -39,6 +40,7 @@ from steersman.framework import (
     unresolvable,
     unschedulable,
 )
+from steersman.scheduler.plugins.inter_pod_affinity.groups import MIN_ROWS, TermFeatures, Weighted, domain_feature
 from steersman.scheduler.plugins.inter_pod_affinity.pod_weights import (
     MatchedPodWeight,
     ObjectingPodWeight,
@@ -168,7 +170,7 @@ def _count(counts: PairCounts, node: NodeInfo, topology_key: str, by: int) -> No
 # -- the vector form ---------------------------------------------------------------------------------------------------
 
 
-class RequiredTermsKernel(ClusterFilterKernel):
+class RequiredTermsKernel(GroupingFilterKernel):
     """Affinity and anti-affinity of one pod, and the anti-affinity of existing pods against it."""
 
     follows_state = True
@@ -181,6 +183,7 @@ class RequiredTermsKernel(ClusterFilterKernel):
         self._unwanted = pods_of_terms(pod.shape.required_anti_affinity, view)
         self._objecting = MatchingTerms(pod, view, TermKind.REQUIRED_ANTI_AFFINITY)
         self.follows_terms = not (self._affinity.tables or self._unwanted)
+        self._features = TermFeatures(view, self._rejecting_tables)
         self._reason_far = statuses.id_of(unresolvable(ERR_AFFINITY_RULES_NOT_MATCH))
         self._reason_near = statuses.id_of(unschedulable(ERR_ANTI_AFFINITY_RULES_NOT_MATCH))
         self._reason_objection = statuses.id_of(unschedulable(ERR_EXISTING_ANTI_AFFINITY_RULES_NOT_MATCH))
@@ -203,6 +206,23 @@ class RequiredTermsKernel(ClusterFilterKernel):
                 reasons[rows] = reason
         return reasons
 
+    def features(self) -> Sequence[RowFeature] | None:
+        if self._view.capacity < MIN_ROWS:
+            return None
+        own = ((1, table) for table in self._unwanted_tables())
+        return [*self._affinity.features(), *self._features.features(own)]
+
+    def has_current_features(self) -> bool:
+        return self._features.are_current()
+
+    def rejected_groups(self, groups: Sequence[tuple[int, ...]]) -> Sequence[bool]:
+        own = len(self._affinity.tables)
+        near = self._features.sums_of([group[own:] for group in groups] if own else groups)
+        if not own:
+            return [count > 0 for count in near]
+        far = self._affinity.far_groups(groups)
+        return [is_far or count > 0 for is_far, count in zip(far, near, strict=True)]
+
     def pod_limits(self, coming: Iterable[PodInfo]) -> PodLimits:
         """Return the limits: no pod in its domains with an anti-affinity match either way."""
         unwanted = [
@@ -216,6 +236,11 @@ class RequiredTermsKernel(ClusterFilterKernel):
 
     def _unwanted_tables(self) -> list[DomainCounts]:
         return [pods.table for pods in self._unwanted]
+
+    def _rejecting_tables(self) -> Iterator[Weighted]:
+        """Yield the tables whose pods keep this pod away."""
+        yield from ((1, table) for table in self._unwanted_tables() if table.total)
+        yield from ((1, table) for table in self._objecting.tables())
 
     def _limits_of_others(self, coming: Iterable[PodInfo]) -> Iterator[PodLimit]:
         """Yield one limit for each topology key of an existing or coming term against the pod."""
@@ -245,6 +270,25 @@ class _Affinity(PodDemand):
             self._matches_itself = matcher.matches(pod, view.namespace_labels(pod.namespace))
             self.weight = MatchedPodWeight(matcher, view.namespace_labels)
 
+    def features(self) -> list[RowFeature]:
+        """Return the domain of each row by topology key, or its pods if every row has a domain of its own."""
+        return [_pods_feature(t) if t.topology.one_row_per_domain else domain_feature(t.topology) for t in self.tables]
+
+    def far_groups(self, groups: Sequence[tuple[int, ...]]) -> list[bool]:
+        """Return `far_rows` by group. The first features are those of this object."""
+        far = [False] * len(groups)
+        first_of_its_series = self._matches_itself and not any(table.total for table in self.tables)
+        for at, table in enumerate(self.tables):
+            if table.topology.one_row_per_domain:
+                far = [each or not (first_of_its_series or group[at]) for each, group in zip(far, groups, strict=True)]
+                continue
+            pods_in = table.cell
+            far = [
+                each or not group[at] or not (first_of_its_series or pods_in[group[at]])
+                for each, group in zip(far, groups, strict=True)
+            ]
+        return far
+
     def far_rows(self) -> BoolColumn | None:
         """Return the rows without a label or without a matching pod in one of their domains."""
         far: BoolColumn | None = None
@@ -266,6 +310,12 @@ class _Affinity(PodDemand):
         for table in self.tables:
             unmet |= table.topology.domain == 0
         return unmet
+
+
+def _pods_feature(table: DomainCounts) -> RowFeature:
+    """Return the matching pods on each row. Every row has a domain of its own."""
+    topology = table.topology
+    return RowFeature(lambda: topology.gather(table.counts), lambda row: table.pods_in(topology.cell[row]), True)
 
 
 def _rows_near_any(tables: Iterable[DomainCounts | TermTable]) -> BoolColumn | None:

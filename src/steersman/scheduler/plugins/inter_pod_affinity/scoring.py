@@ -22,18 +22,18 @@ from steersman.framework import (
     MAX_NODE_SCORE,
     AffinityTerm,
     AnyIntColumn,
-    ClusterScoreKernel,
-    DomainCounts,
     Feasible,
+    GroupingScoreKernel,
     IntColumn,
     NodeInfo,
     NodeScore,
     NodesView,
     PodInfo,
+    RowFeature,
     TermKind,
-    TermTable,
     Topology,
 )
+from steersman.scheduler.plugins.inter_pod_affinity.groups import MIN_ROWS, TermFeatures, Weighted
 from steersman.scheduler.plugins.inter_pod_affinity.terms import NO_LABELS, MatchingTerms, pods_of_terms
 
 TopologyScores: TypeAlias = dict[str, dict[str, int]]
@@ -106,10 +106,8 @@ def scale_between_worst_and_best(scores: Sequence[NodeScore]) -> None:
 
 # -- the vector form ---------------------------------------------------------------------------------------------------
 
-Weighted: TypeAlias = tuple[int, DomainCounts | TermTable]
 
-
-class PreferredTermsKernel(ClusterScoreKernel):
+class PreferredTermsKernel(GroupingScoreKernel):
     """The preferred terms of the pod, and terms of existing pods that match it."""
 
     def __init__(self, pod: PodInfo, view: NodesView, args: InterPodAffinityArgs) -> None:
@@ -123,6 +121,7 @@ class PreferredTermsKernel(ClusterScoreKernel):
         self._requiring = MatchingTerms(pod, view, TermKind.REQUIRED_AFFINITY)
         self._liking = MatchingTerms(pod, view, TermKind.PREFERRED_AFFINITY)
         self._disliking = MatchingTerms(pod, view, TermKind.PREFERRED_ANTI_AFFINITY)
+        self._features = TermFeatures(view, self._counting_tables)
 
     def rests(self) -> bool:
         return not self._own and next(self._counting_tables(), None) is None
@@ -147,6 +146,22 @@ class PreferredTermsKernel(ClusterScoreKernel):
             _level_others(raw, feasible)
             worst, best = int(raw.argmin()), int(raw.argmax())
         return _scaled(raw, int(raw[worst]), int(raw[best]))
+
+    def features(self) -> Sequence[RowFeature] | None:
+        return None if self._view.capacity < MIN_ROWS else self._features.features(self._own)
+
+    def has_current_features(self) -> bool:
+        return self._features.are_current()
+
+    def group_scores(self, groups: Sequence[tuple[int, ...]], counts: Sequence[int]) -> Sequence[int] | None:
+        raw = self._features.sums_of(groups)
+        feasible = [score for score, count in zip(raw, counts, strict=True) if count]
+        worst = min(feasible)
+        span = float(max(feasible) - worst)
+        if not span:
+            return None
+        # Scores of groups without feasible rows may be out of range.
+        return [int((score - worst) / span * float(MAX_NODE_SCORE)) for score in raw]
 
     def _counting_tables(self) -> Iterator[Weighted]:
         """Yield the tables that count a pod, with their weights."""
