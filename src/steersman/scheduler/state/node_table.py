@@ -171,6 +171,10 @@ class NodeTable:
         values = self._labels.values(key)
         return values.ids, values.known
 
+    def has_label(self, key: str) -> bool:
+        """Return whether any node has the label."""
+        return self._labels.has(key)
+
     def rows_with_image(self, name: str) -> Mapping[int, int]:
         return self.images.rows_with(name)
 
@@ -186,9 +190,8 @@ class NodeTable:
         column = self._topologies.get(key)
         if column is None:
             column = TopologyColumn(key, self._nowhere)
-            if self._labels.has(key) or column.has_hostname_key:
-                for row in self.live_rows():
-                    column.set(row, self.node(row).metadata.labels.get(key))
+            if self.has_label(key) or column.has_hostname_key:
+                column.fill((row, labels.get(key)) for row, labels in self._current_labels())
             self._topologies.put(key, column)
         return column
 
@@ -495,4 +498,5 @@ class NodeTable:
                 self._terms.add_pod(pod.shape, row)
 
     def _current_labels(self) -> Iterable[tuple[int, Mapping[str, str]]]:
-        return ((row, self.node(row).metadata.labels) for row in self.live_rows())
+        nodes = self.nodes
+        return ((row, node.metadata.labels) for row in self.rows.values() if (node := nodes[row]) is not None)

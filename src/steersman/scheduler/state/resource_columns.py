@@ -48,8 +48,7 @@ class OfferedAmounts:
         if column is None:
             column = zeros(len(self.by_row))
             if resource in self._nodes_with:
-                for row, amounts in enumerate(self.by_row):
-                    column.cell[row] = amounts.get(resource, 0)
+                column.values[:] = [amounts.get(resource, 0) for amounts in self.by_row]
             self._columns.put(resource, column)
         return column
 

@@ -9,7 +9,7 @@ domain, so ids do not grow as nodes are replaced.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from weakref import WeakMethod
 
 import numpy as np
@@ -79,6 +79,16 @@ class TopologyColumn:
             self._irregular.discard(row)
         else:
             self._irregular.add(row)
+
+    def fill(self, values: Iterable[tuple[int, str | None]]) -> None:
+        """Do what `set` does for each row of a new column."""
+        ids, labels, row_count = self._ids, self._values, self._row_count
+        for row, value in values:
+            if not self._by_row or value is None or value in ids or self._is_shared:
+                self.set(row, value)
+                continue
+            domain = ids[value] = row + 1
+            labels[domain], row_count[domain], self.cell[row] = value, 1, domain
 
     def clear(self, row: int) -> None:
         """Remove the row from its domain, because it has no node any more."""

@@ -19,7 +19,7 @@ from steersman.base import InputError
 from steersman.base.graph_copy import shared_by_copies
 from steersman.framework import BoolColumn, IntColumn
 from steersman.scheduler.assembly import Scheduler
-from steersman.simulation.node_pools import PRICE_ANNOTATION, pool_of, price_of
+from steersman.simulation.node_pools import POOL_LABELS, PRICE_ANNOTATION, pool_of, price_of
 from steersman.simulation.results.utilisation import PODS, resource_columns
 from steersman.simulation.virtual_time.writer import EmbeddedWriter
 
@@ -300,11 +300,16 @@ class _NodePools:
             self.names = {}
             self._pools = np.zeros(table.capacity, np.intp)
             self.prices = np.zeros(table.capacity, np.float64)
-        for row in table.live_rows() if changed is None else changed:
+        has_pools, has_prices = any(map(table.has_label, POOL_LABELS)), table.has_label(PRICE_ANNOTATION)
+        for row in table.rows.values() if changed is None else changed:
             node = table.nodes[row]
             if node is not None:
-                self._pools[row] = self.names.setdefault(pool_of(node), len(self.names))
-                self.prices[row] = _known_price(node)
+                pool = pool_of(node) if has_pools else ""
+                self._pools[row] = self.names.setdefault(pool, len(self.names))
+                if has_prices or PRICE_ANNOTATION in node.metadata.annotations:
+                    self.prices[row] = _known_price(node)
+                elif changed is not None:
+                    self.prices[row] = 0.0
         self._position = log.end
 
     def sums(self, alive: BoolColumn, amounts: Amounts) -> dict[str, dict[str, tuple[int, int]]]:
@@ -323,9 +328,6 @@ class _NodePools:
 def _known_price(node: Any) -> float:
     """Return the node's price; an invalid price, which only direct writes to the store can cause,
     is 0."""
-    meta = node.metadata
-    if PRICE_ANNOTATION not in meta.annotations and PRICE_ANNOTATION not in meta.labels:
-        return 0.0
     try:
         return price_of(node)
     except InputError:
