@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node pools: node templates of which a cluster can have more or fewer, with prices and limits.
+"""Node pools: node templates with minimum and maximum counts, and prices.
 
-Users write them as a document of kind NodePools. `plan nodes` searches over the number of nodes of each pool; the autoscaler
-of a scenario adds and removes them. A node that exists belongs to the pool that `pool_of` names: a node
-says its pool and its price by labels and annotations. A node that says nothing costs nothing, and belongs to the pool of
-its instance type, or to the pool without a name.
+Users write them as a document of kind NodePools. `plan nodes` searches over the number of nodes of
+each pool; the autoscaler of a scenario adds and removes them. Labels and annotations of an existing
+node name its pool (`pool_of`) and its price. A node without them is free, and belongs to the pool
+of its instance type, or to the pool without a name.
 """
 
 from __future__ import annotations
@@ -151,7 +151,8 @@ class PoolLimits(DocumentPart, frozen=True):
 
 
 class NodePools(DocumentPart, frozen=True):
-    """A document of kind NodePools: pools by name, and limits for all of them; made by `load_pools`."""
+    """A document of kind NodePools: pools by name, and limits for all of them; returned by
+    `load_pools`."""
 
     pools: tuple[NodePool, ...]
     limits: PoolLimits = PoolLimits()

@@ -40,7 +40,7 @@ GROUP_POLICIES: Final = "PodGroupPreemptionPolicy"
 
 @shared_by_copies
 class StateVersion(NamedTuple):
-    """A value that differs whenever something has happened to a simulation."""
+    """A value that changes whenever the simulation changes."""
 
     calls: int
     resource_version: str
@@ -76,7 +76,7 @@ class SimulatedCluster:
         self.explanations = ExplanationRecorder(self.driver)
         self.journal = Journal(self.store)
         self.intake = Intake(self.store, has_controllers=setup.controllers)
-        #: None unless this is a fork.
+        #: The cluster of which this is a fork, if any.
         self.origin: Origin | None = None
         self.close_when_dropped()
 
@@ -94,7 +94,8 @@ class SimulatedCluster:
         self._finalizer = self.driver.closed_with(self)
 
     def become(self, other: SimulatedCluster) -> None:
-        """Take over the state of another cluster, which must not be used afterwards. The origin stays."""
+        """Replace the state by that of another cluster, which must not be used afterwards. The
+        origin stays."""
         origin = self.origin
         self.detach()
         other.detach()
@@ -123,14 +124,14 @@ class SimulatedCluster:
     # -- changes of the cluster --------------------------------------------------------------------------------------
 
     def add(self, gathered: Gathered, replaces: bool = False) -> None:
-        """Store objects; with `replaces`, objects that exist get what is given."""
+        """Store objects; with `replaces`, existing objects are updated."""
         with self.journal.recording(JournaledCall("add", (gathered, replaces))):
             added = sum(isinstance(given.object, api.Node) for given in gathered.objects)
             self.scheduler.ingest.expect(api.Node, len(self.store.objects(api.Node)) + added)
             self.intake.add(gathered, replaces=replaces)
 
     def delete(self, kind: type[api.Object], key: str) -> None:
-        """Delete an object at once, and what depends on it."""
+        """Delete an object immediately, with its dependents."""
         with self.journal.recording(JournaledCall("delete", (kind, key))):
             with refusals_as_input_errors():
                 delete(self.store, kind, key, propagation="Background", grace_period_seconds=0)
@@ -175,27 +176,30 @@ class SimulatedCluster:
     # -- scheduling --------------------------------------------------------------------------------------------------
 
     def run(self, until: float | None, on_decision: OnDecision | None = None) -> None:
-        """Schedule until nothing changes any more, or until `until`. Raises `SimulationError` if that does not end."""
+        """Schedule until nothing changes any more, or until `until`. Raises `SimulationError` if
+        that does not happen."""
         with self.journal.recording(JournaledCall("run", (until,))):
             self.driver.run(until, on_decision or self.explanations.decision_observer())
 
     def advance(
         self, until: float | None = None, *, stops_at_rest: bool = False, on_decision: OnDecision | None = None
     ) -> None:
-        """Do the same; with `stops_at_rest` end before `until` if nothing changes any more."""
+        """Run without journaling a result; with `stops_at_rest` end before `until` if nothing
+        changes any more."""
         with self.journal.recording(JournaledCall("advance", (until,), {"stops_at_rest": stops_at_rest})):
             observer = on_decision or self.explanations.decision_observer()
             self.driver.run(until, observer, stops_at_rest=stops_at_rest)
 
     def settle(self, *, places: bool = True) -> None:
-        """Let controllers and kubelets do what is due now, then place the pods that are ready if `places`."""
+        """Run the due timers of controllers and kubelets, then schedule the pods in activeQ if
+        `places`."""
         with self.journal.recording(JournaledCall("settle", (), {"places": places})):
             self.driver.settle()
             if places:
                 self.driver.decide_now()
 
     def schedule_now(self, *, only_ready: bool = False, on_decision: OnDecision | None = None) -> None:
-        """Try the pods that wait; with `only_ready` those in activeQ alone."""
+        """Try the waiting pods; with `only_ready` only those in activeQ."""
         with self.journal.recording(JournaledCall("schedule_now", (), {"only_ready": only_ready})):
             if not only_ready:
                 self.driver.activate_all()
@@ -208,7 +212,7 @@ class SimulatedCluster:
                 self.scheduler.ingest.deleted(pod)
 
     def step(self, until: float | None = None) -> Decision | None:
-        """Make the next decision; None if there is none until then."""
+        """Make the next decision; return None if there is none until `until`."""
         with self.journal.recording(JournaledCall("step", (until,))):
             decision = self.driver.step(None, until)
         if decision is not None:
@@ -216,13 +220,14 @@ class SimulatedCluster:
         return decision
 
     def next_decision(self, until: float | None = None, *, stops_at_rest: bool = False) -> NextDecision | None:
-        """Return the choices of the next decision; None if there is none until then."""
+        """Return the choices of the next decision; None if there is none until `until`."""
         with self.journal.recording(JournaledCall("next_decision", (until,), {"stops_at_rest": stops_at_rest})):
             preview = self.driver.preview(until, stops_at_rest=stops_at_rest)
         return None if preview is None else next_decision(preview)
 
     def decide(self, node: str | None = None, *, wait: bool = False) -> Decision:
-        """Place the pod of `next_decision` on the node; without a node as the scheduler would, or not at all if `wait`."""
+        """Place the pod of `next_decision` on the node. Without a node the scheduler chooses; with
+        `wait` the pod stays pending."""
         with self.journal.recording(JournaledCall("decide", (node,), {"wait": wait})):
             preview = self.driver.preview()
             if preview is None:

@@ -6,8 +6,8 @@
     result.placements["default/web-0"].node
     print(result.explain("default/web-1").table())
 
-The command `steersman simulate` uses nothing else. Calls that change the simulation are journaled, so that they can be
-repeated: that is how a decision is explained afterwards.
+`steersman simulate` uses only this class. Calls that change the simulation are journaled, and
+repeated to explain a past decision.
 """
 
 from __future__ import annotations
@@ -42,9 +42,11 @@ if TYPE_CHECKING:
 
 
 class Simulation(ClusterEdits):
-    """A cluster and a scheduler. Nothing happens until `run` or `step`; both may be called again and again.
+    """A cluster and a scheduler. Nothing happens until `run` or `step`, which may be called
+    repeatedly.
 
-    `fork`, and `copy.deepcopy`, return another simulation in the same state. Pickle writes the journal, and repeats it.
+    `fork` and `copy.deepcopy` return another simulation in the same state. A pickle contains the
+    journal, which is repeated when it is loaded.
     """
 
     def __init__(self, setup: SimulationSetup) -> None:
@@ -96,12 +98,13 @@ class Simulation(ClusterEdits):
 
     @property
     def cluster(self) -> Store:
-        """The embedded cluster. Changes made here directly are scheduled as well, but cannot be explained afterwards."""
+        """The embedded cluster. Direct changes are scheduled as well, but not journaled: decisions
+        cannot be explained afterwards."""
         return self._cluster.store
 
     @property
     def scheduler(self) -> Scheduler:
-        """The scheduler, to be read; what is done to it is not in the journal."""
+        """The scheduler, read-only: changes made to it are not in the journal."""
         return self._cluster.scheduler
 
     @property
@@ -111,7 +114,7 @@ class Simulation(ClusterEdits):
 
     @property
     def decisions(self) -> int:
-        """The number of decisions so far."""
+        """Number of decisions so far."""
         return self._cluster.driver.decisions
 
     @property
@@ -127,10 +130,11 @@ class Simulation(ClusterEdits):
         explain: Iterable[str] = (),
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Result:
-        """Schedule until nothing changes any more, or until `until` seconds after the start of the simulation.
+        """Schedule until nothing changes any more, or until `until` seconds after the start of the
+        simulation.
 
-        The decisions on the pods in `explain` are recorded as they are made. A simulation that does not come to rest is
-        stopped: the result, as far as it got, says why in `stopped`.
+        Decisions on the pods in `explain` are recorded. A simulation that does not come to rest is
+        stopped; the `stopped` of the result so far has the reason.
         """
         check_until(until)
         cluster = self._cluster
@@ -144,45 +148,45 @@ class Simulation(ClusterEdits):
     def advance(
         self, until: float | None = None, *, stops_at_rest: bool = False, on_decision: OnDecision | None = None
     ) -> None:
-        """Run without making a result. With `stops_at_rest` end before `until` when nothing would
-        change without new input.
-
-        Raises `SimulationError` if it does not come to rest.
-        """
+        """Run without creating a result. With `stops_at_rest` end before `until` if nothing changes
+        any more without new input. Raises `SimulationError` if it does not come to rest."""
         check_until(until)
         self._cluster.advance(until, stops_at_rest=stops_at_rest, on_decision=on_decision)
 
     def step(self, until: float | None = None) -> Decision | None:
-        """Make the next decision, after as much virtual time as that takes, but not later than `until` seconds after the start.
-
-        None: no pod can be decided on by then; without `until`: nothing changes any more.
-        """
+        """Advance to the next decision, at most to `until` seconds after the start, and make it.
+        Return None if no pod can be decided on by then or, without `until`, if nothing changes any
+        more."""
         check_until(until)
         return self._cluster.step(until)
 
     def next_decision(self, until: float | None = None, *, stops_at_rest: bool = False) -> NextDecision | None:
-        """Return the pod that `step` would decide on next, with its feasible nodes, scores and verdicts; nothing is decided.
+        """Return the pod that `step` would decide on next, with its feasible nodes, scores and
+        verdicts; nothing is decided.
 
-        As much virtual time passes as that takes, but not more than `until` seconds after the start: None if no pod can be
-        decided on by then, at rest already with `stops_at_rest`; without `until`: if nothing changes any more. Plugins are
-        called once more than usual.
+        Virtual time advances to that decision, at most to `until` seconds after the start. Returns
+        None if no pod can be decided on by then, or at rest with `stops_at_rest`; without `until`,
+        if nothing changes any more. Plugins are called once more than usual.
         """
         check_until(until)
         return self._cluster.next_decision(until, stops_at_rest=stops_at_rest)
 
     def decide(self, node: str | None = None, *, wait: bool = False) -> Decision:
-        """Place the pod of `next_decision` on that node, which has to be feasible; without a node as the scheduler would.
+        """Place the pod of `next_decision` on a feasible node; without a node the scheduler
+        chooses.
 
-        With `wait` the pod stays pending until an event may make room for it, or its next periodic retry. A pod without a
-        feasible node is decided on by `decide()` or `step()`: they try preemption. Raises `InputError` for a node that is not
-        feasible, for a node with `wait`, and if no pod waits; nothing is decided then.
+        With `wait` the pod stays pending until an event that may help it, or its next periodic
+        retry. For a pod without a feasible node, `decide()` and `step()` try preemption. Raises
+        `InputError` for a node that is not feasible, for a node with `wait`, and if no pod waits;
+        nothing is decided then.
         """
         if wait and node is not None:
             raise InputError("a pod cannot both wait and be placed", object="decide", value=node)
         return self._cluster.decide(node, wait=wait)
 
     def result(self, stopped: str = "") -> Result:
-        """Return the result so far, as `run` reports it; `stopped` says why the run ended early, if it did."""
+        """Return the result so far, as `run` returns it; `stopped` is the reason for an early end,
+        if any."""
         return build_result(self._cluster, stopped)
 
     def node_arrays(self) -> NodeArrays:
@@ -192,11 +196,13 @@ class Simulation(ClusterEdits):
     # -- forks -------------------------------------------------------------------------------------------------------
 
     def fork(self) -> Trial:
-        """Return another simulation in the same state, within milliseconds; neither affects the other.
+        """Return another simulation in the same state, within milliseconds; neither affects the
+        other.
 
-        Both decide the same if the same is done to them. A fork is a transaction too: see `Trial`. While pods wait for
-        permission, and for plugins with state that cannot be copied, all calls are repeated instead, which takes as long as
-        they took. Raises `SimulationError` where that leads to another state.
+        Both make equal decisions after equal calls. A fork can be committed or reverted: see
+        `Trial`. While pods wait for permission, and for plugins whose state cannot be copied, all
+        calls are repeated instead, which takes as long as they took. Raises `SimulationError` if
+        the repetition leads to another state.
         """
         from steersman.simulation.trial import Trial
 

@@ -5,8 +5,8 @@
     trial.add("deployment.yaml").run()
     trial.commit()  # or revert(), or close()
 
-A trial is a simulation of its own. What it offers beyond that serves questions which a cluster is never asked: to try pods
-without letting time pass, or to leave pods out.
+In addition to the methods of `Simulation`, a trial can schedule pods without passage of time, and
+hide pods from the scheduler.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ORIGIN_CHANGED: Final = "the simulation that this one is a fork of has changed s
 
 
 class Trial(Simulation):
-    """A fork of a simulation. Made by `Simulation.fork`."""
+    """A fork of a simulation, created by `Simulation.fork`."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self._cluster = cluster
@@ -38,10 +38,10 @@ class Trial(Simulation):
     # -- transactions ------------------------------------------------------------------------------------------------
 
     def commit(self) -> None:
-        """Make the origin what this fork is, and this a new fork of it.
+        """Give the origin the state of this fork, which becomes a new fork of it.
 
-        Raises `SimulationError` if the origin has changed since it was forked, or is gone. Read `cluster` of the origin again
-        afterwards: the store is another one.
+        Raises `SimulationError` if the origin has changed since it was forked, or no longer exists.
+        Read `cluster` of the origin again afterwards: it is another store.
         """
         origin, version = self._living_origin("commit to")
         if origin.version != version:
@@ -53,17 +53,18 @@ class Trial(Simulation):
         self._cluster.origin = Origin.from_cluster(origin)
 
     def revert(self) -> None:
-        """Make this again what the origin is. Raises `SimulationError` if that is gone."""
+        """Return to the state of the origin. Raises `SimulationError` if it no longer exists."""
         origin, _ = self._living_origin("revert to")
         self._cluster.driver.close()
         self._cluster.become(copies.fork_of(origin))
         self._cluster.origin = Origin.from_cluster(origin)
 
     def reseed(self, seed: int) -> Self:
-        """Become what `load` with this seed would have given, so that several seeds need one load.
+        """Change the state to that of `load` with this seed, so that one load serves several seeds.
 
-        Raises `SimulationError` once a random number may have been drawn: after a run or another event, and where a policy or
-        annotations describe the behaviour of pods that came with a node. The fork has no origin any more.
+        Raises `SimulationError` if a random number may have been drawn: after a run or another
+        event, or if a policy or annotations describe the behaviour of input pods with a node. The
+        fork no longer has an origin.
         """
         copies.reseed(self._cluster, seed)
         return self
@@ -72,7 +73,7 @@ class Trial(Simulation):
 
     @property
     def failed_pods(self) -> int:
-        """The number of pods of which an attempt has failed so far."""
+        """Number of pods that had a failed attempt so far."""
         return len(self._cluster.driver.writer.failures)
 
     @property
@@ -81,21 +82,18 @@ class Trial(Simulation):
         return tuple(self._cluster.driver.writer.preemptions.values())
 
     def settle(self, *, places: bool = True) -> None:
-        """Let controllers and kubelets do what is due now, then place the pods that are ready if `places`. No time passes."""
+        """Run the due timers of controllers and kubelets, then schedule the pods in activeQ if
+        `places`. No time passes."""
         self._cluster.settle(places=places)
 
     def schedule_now(self, *, only_ready: bool = False, on_decision: OnDecision | None = None) -> None:
-        """Try every pod that waits for a node, without waiting for backoffs; no time passes.
-
-        With `only_ready`, pods that were tried without success are left alone.
-        """
+        """Try every pod without a node, ignoring backoffs; no time passes. With `only_ready` only
+        those in activeQ."""
         self._cluster.schedule_now(only_ready=only_ready, on_decision=on_decision)
 
     def decide_on(self, pod: PodInfo) -> Decision:
-        """Return the decision on a pod that is not taken from the queue, with extenders where they are called.
-
-        The decision is not carried out, but a node that is found is assumed, and preemption begins.
-        """
+        """Return the decision on a pod that is not in the queue, with extenders if they are called.
+        The decision is not carried out, but a found node is assumed, and preemption starts."""
         return self._cluster.driver.decide_on(pod)
 
     def exclude(self, pods: Sequence[api.Pod]) -> None:
@@ -118,5 +116,5 @@ class Trial(Simulation):
 
 
 def unpickled(plugin_files: Sequence[str], content: bytes) -> Trial:
-    """Return the simulation that another process has pickled; it is a fork whose origin is gone."""
+    """Return the simulation pickled by another process; a fork without an origin."""
     return Trial(copies.unpickled(plugin_files, content))

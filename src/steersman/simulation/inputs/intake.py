@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way of given objects into the cluster of a simulation.
+"""Storage of input objects in the cluster of a simulation.
 
-`sources` has read the objects; here they are stored, with stand-ins for what a dump leaves out, and
-what a result has to say about them is remembered: skipped kinds, objects refused by admission, pods
-added later.
+`sources` has read the objects; `Intake` stores them, adds stand-ins for objects that a dump leaves
+out, and records what results report: skipped kinds, objects refused by admission, added pods.
 """
 
 from __future__ import annotations
@@ -24,30 +23,31 @@ from steersman.simulation.node_pools import price_of
 
 
 class Intake:
-    """Stores what is given to a simulation, and knows what was given."""
+    """Stores input objects in the cluster, and records facts about them for results."""
 
     def __init__(self, store: Store, *, has_controllers: bool) -> None:
         self._store = store
         self._has_controllers = has_controllers
-        #: Workloads that were given, and the uids of pods that were and that belong to one.
+        #: Workloads in the input, and uids of input pods that have an owner.
         self._workloads: list[api.Object] = []
         self._owned_pods: set[str] = set()
         self._stand_ins = 0
         self._is_complete = False
-        #: Objects of kinds that the simulation does not know, by kind.
+        #: Number of objects of unknown kinds, by kind.
         self.skipped: Counter[str] = Counter()
-        #: Lines about the input: skipped files, unknown fields, assumed storage classes.
+        #: Notes about the input: skipped files, unknown fields, assumed storage classes.
         self.notes: tuple[str, ...] = ()
-        #: Why quotas and limit ranges have not let objects in.
+        #: Messages of quotas and limit ranges that refused objects.
         self.refusals: list[str] = []
-        #: Why quotas and limit ranges have not let pods in, by `namespace/name`.
+        #: Messages of quotas and limit ranges that refused pods, by `namespace/name`.
         self.refused_pods: dict[str, str] = {}
-        #: How many pods were given without a node.
+        #: Number of unfinished input pods without a node.
         self.asked = 0
 
     @frozen_heap()
     def add(self, gathered: Gathered, *, replaces: bool) -> None:
-        """Stores all objects, pods last. With `replaces`, one that exists gets what is given. Raises `InputError`."""
+        """Store all objects, pods last. With `replaces`, existing objects are updated. Raises
+        `InputError`."""
         self.skipped += gathered.skipped
         self.notes += gathered.notes
         stand_ins: list[api.ReplicaSet] = []
@@ -63,7 +63,7 @@ class Intake:
             self._create(given, replaces=replaces)
 
     def workload_notes(self) -> Iterator[str]:
-        """Lines for the reader of a result about workloads and their pods."""
+        """Yield notes for results about workloads and their pods."""
         if self._has_controllers:
             yield from workloads.workload_notes(self._store, self._owned_pods, self._stand_ins)
         else:
@@ -115,7 +115,8 @@ _KNOWN: Final = (api.StorageClass, api.PersistentVolume)
 
 
 def assumed_storage_classes(objects: Sequence[api.Object], store: Store) -> list[api.StorageClass]:
-    """The classes that claims of the input need: volumes are made where the pod is."""
+    """Return the storage classes that claims of the input name but the input lacks: their volumes
+    are provisioned in the topology of the pod."""
     if any(isinstance(obj, _KNOWN) for obj in objects) or any(store.objects(kind) for kind in _KNOWN):
         return []
     names = dict.fromkeys(DEFAULT if name is None else name for name in _wanted(objects))
@@ -142,7 +143,7 @@ def _class(name: str) -> api.StorageClass:
 
 
 def _wanted(objects: Iterable[api.Object]) -> Iterator[str | None]:
-    """The class of each claim that has no volume; None for the default one."""
+    """Yield the class of each claim that has no volume; None for the default class."""
     for obj in objects:
         if isinstance(obj, api.PersistentVolumeClaim) and not obj.spec.volume_name:
             yield obj.spec.storage_class_name

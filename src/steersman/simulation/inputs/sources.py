@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The input of a simulation, as objects: paths of manifests and dumps are read, objects are taken as they are.
+"""Reading of a simulation's input: loads paths of manifests and dumps, and accepts objects.
 
-`Simulation` stores the objects in the order that comes out of here: what others refer to first, pods last, each kind in the
-order of the input.
+The objects are returned in the order in which `Simulation` stores them: referenced objects first,
+pods last, each kind in the order of the input.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ Source: TypeAlias = "str | PathLike[str] | api.Object | dict[str, Any] | Iterabl
 
 
 class ListedObjects(list[api.Object]):
-    """All objects of a live cluster: what is not among them does not exist, and nothing is assumed in its place."""
+    """All objects of a live cluster: other objects do not exist, and no stand-ins are assumed."""
 
 
 @shared_by_copies
 class Given(NamedTuple):
-    """An object, and where it was read from, if anywhere."""
+    """An input object, and the place in a file from which it was read, if any."""
 
     object: api.Object
     place: SourcePlace | None = None
-    #: Everything that was written about a pending pod, as JSON or plain values, if it was kept.
+    #: The complete source of a pending pod, as JSON or plain values, if it is retained.
     document: bytes | dict[str, Any] | None = None
 
 
 @shared_by_copies
 class Gathered(NamedTuple):
-    """Everything that was given, how much of it was of kinds that the simulation does not know, and
-    what else there is to say about it: skipped files, unknown fields."""
+    """The objects of the input, with the number of skipped objects by kind, and notes about skipped
+    files and unknown fields."""
 
     objects: list[Given]
     skipped: Counter[str]
     notes: tuple[str, ...] = ()
-    #: Whether the objects are those of a live cluster.
+    #: Whether the objects are all those of a live cluster.
     is_complete: bool = False
 
 
@@ -62,8 +62,8 @@ def gather(
     custom: Collection[type[api.Object]] = (),
     validate: Validation = "warn",
 ) -> Gathered:
-    """All objects, also of `custom` kinds, in the order in which they are to be stored. Raises `InputError`, also for unknown
-    fields if `validate` says so."""
+    """Return all objects, including `custom` kinds, in the order in which they are stored. Raises
+    `InputError`, also for unknown fields if `validate` is "strict"."""
     custom = [kind for kind in custom if is_custom(kind)]
     given: list[Given] = []
     skipped: Counter[str] = Counter()
@@ -102,7 +102,7 @@ def _refuse_too_many_pods(given: Given) -> None:
 
 
 def latest_moment(objects: Iterable[api.Object]) -> float | None:
-    """The latest time at which something happened in a dump; None in manifests, where nothing has happened yet."""
+    """Return the latest creation or deletion time in a dump; None for manifests without times."""
     written = {obj.metadata.creation_timestamp for obj in objects} - {None}
     terminating = [obj.metadata for obj in objects if obj.metadata.deletion_timestamp is not None]
     moments = [timestamps.parse(text) for text in written if text]
@@ -117,7 +117,8 @@ def latest_moment(objects: Iterable[api.Object]) -> float | None:
 def _flat(
     source: object, custom: Collection[type[api.Object]], object_check: ObjectCheck, skipped: Counter[str]
 ) -> Iterator[str | Given]:
-    """Paths and objects in order, whatever they are wrapped in. Objects of kinds that are not read are counted in `skipped`."""
+    """Yield the paths and objects of nested sources in order. Objects of unknown kinds are counted
+    in `skipped`."""
     if isinstance(source, (str, PathLike)):
         yield fspath(source)
     elif isinstance(source, api.Object):

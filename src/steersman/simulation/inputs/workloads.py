@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads in a simulation: stand-ins for objects missing in a dump, and notes about created pods.
 
-`Simulation` asks for stand-ins before it stores the input, and for notes when it makes a result.
+`Intake` creates stand-ins before it stores the input, and adds the notes to results.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ _replace = msgspec.structs.replace
 
 
 def stand_in_replica_sets(objects: Iterable[api.Object]) -> list[api.ReplicaSet]:
-    """The ReplicaSets of Deployments that the input leaves out, while their pods are there: else these would be made again.
+    """Return stand-ins for ReplicaSets of Deployments that the input lacks although it has their
+    pods, because the controller would otherwise create these pods again.
 
-    The one with the latest pods is taken to have the Deployment's template, others to have another one.
+    The stand-in with the latest pods gets the template of the Deployment, others another template.
     """
     objects = list(objects)
     deployments = [obj for obj in objects if isinstance(obj, api.Deployment) and obj.spec.template]
@@ -121,7 +122,7 @@ def _stand_in(deployment: api.Deployment, pods: list[api.Pod], *, is_latest: boo
 
 
 def idle_notes(objects: Iterable[api.Object]) -> Iterator[str]:
-    """Where controllers do not run: whose pods are missing."""
+    """Yield a note about workloads without pods if controllers do not run."""
     objects = list(objects)
     owners = {ref.uid for obj in objects for ref in obj.metadata.owner_references}
     idle = Counter(
@@ -134,7 +135,8 @@ def idle_notes(objects: Iterable[api.Object]) -> Iterator[str]:
 
 
 def workload_notes(store: Store, given: Collection[str], stand_ins: int) -> Iterator[str]:
-    """Notes about pods that controllers made and did not make; `given` are the uids of pods that came with an owner."""
+    """Yield notes about pods that controllers created or could not create; `given` are the uids of
+    input pods with an owner."""
     if stand_ins:
         missing = counted(Counter({api.ReplicaSet.KIND: stand_ins}))
         yield f"{missing} not in the input: taken to be those of the Deployments that select their pods"
@@ -154,7 +156,7 @@ def workload_notes(store: Store, given: Collection[str], stand_ins: int) -> Iter
 
 
 def _unused(store: Store) -> Iterator[str]:
-    """Objects that did nothing in this simulation, and what it would take."""
+    """Yield notes about objects without an effect in this simulation, and what they need."""
     schedules = store.objects(api.CronJob).values()
     idle = sum(not known.status.last_schedule_time and not known.spec.suspend for known in schedules)
     if idle:
@@ -197,7 +199,7 @@ def _root(store: Store, obj: api.Object) -> tuple[str, str]:
 
 
 def _lacks_pods(store: Store, obj: api.Object) -> bool:
-    """Whether the object wants pods, has none, and does not say what they look like."""
+    """Return whether the object needs pods, has none, and has no template."""
     spec = getattr(obj, "spec", None)
     if getattr(spec, "template", None) or getattr(spec, "replicas", None) == 0:
         return False
@@ -234,12 +236,12 @@ def _failures(store: Store) -> Iterator[str]:
 
 
 def counted(kinds: Counter[str]) -> str:
-    """`2 Deployments, 1 Job`."""
+    """Format counts of kinds: `2 Deployments, 1 Job`."""
     return ", ".join(f"{count} {kind if count == 1 else _plural(kind)}" for kind, count in sorted(kinds.items()))
 
 
 def _plural(kind: str) -> str:
-    """`Ingresses`, `NetworkPolicies`, `Endpoints`, `Deployments`."""
+    """Return the plural: `Ingresses`, `NetworkPolicies`, `Endpoints`, `Deployments`."""
     if kind.endswith(("ss", "x", "ch")):
         return f"{kind}es"
     if kind.endswith("y") and kind[-2:-1] not in "aeiou":

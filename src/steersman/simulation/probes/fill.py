@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filling of a cluster with pods, one after the other at one time, until one does not fit.
+"""Filling of a cluster with pods, one after the other without passage of time, until one does not
+fit.
 
     pods ─► Fill ─┬─► scheduling cycle on the cache alone (20 µs per pod)   ─┐
                   └─► embedded store, queue, binding (200 µs per pod)       ─┴─► FillResult
 
 `plan capacity` fills a fork, which cannot be used afterwards: pods placed by the cycle alone are in
-the scheduler's cache, but not in the store. This fast path is used if the cycle alone decides:
-without claims, out-of-tree plugins and pods that wait for the binding of another pod. Otherwise
-the whole simulation runs; property tests compare the two.
+the scheduler's cache, but not in the store. This fast path is used if the cycle alone decides: no
+claims, no out-of-tree plugins, and no pods that wait for the binding of another pod. Otherwise the
+whole simulation runs; property tests compare the two.
 """
 
 from __future__ import annotations

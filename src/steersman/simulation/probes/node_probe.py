@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rejections of pods by the scheduler's filters on an empty node, independent of other nodes.
 
-`plan nodes` adds one node of every kind to a fork and lets controllers, but not the scheduler, do
-what is due at the first moment: the fork then has the pods that wait, and the daemon pods that a
-node of each kind gets. A refusal by one of `LASTING_FILTERS` on an empty node is permanent: more
-pods in the cluster take room away, and none of them brings any.
+`plan nodes` adds one node of every kind to a fork and runs the due timers of controllers without
+scheduling: the fork then has the waiting pods, and the daemon pods of a node of each kind. A
+refusal by one of `LASTING_FILTERS` on an empty node is permanent, because more pods on a node never
+add room.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class NodeProbe:
             self._settle_daemons(node, pinned.get(node.metadata.name, []))
 
     def info(self, pod: api.Pod) -> PodInfo:
-        """Return the pod as the scheduler of the probe would see it if it had no node."""
+        """Return the pod as the scheduler of the probe would see it without a node."""
         known = self._infos.get(pod.metadata.uid)
         if known is not None and known[0] is pod:
             return known[1]

@@ -2,13 +2,14 @@
 """Trials of whether the pods of a simulation fit on other nodes, by full runs or scheduling cycles
 only.
 
-    simulation ─► run_on(nodes) ─► FullRun: everything that simulations do, and the order in which pods were tried
-                                      └─► NodeTrials.pending(nodes): the same pods in that order, cycle after cycle, some ten
-                                          times as fast
+    simulation ─► run_on(nodes) ─► FullRun: everything that simulations do, and the order of the pods' attempts
+                                      └─► NodeTrials.pending(nodes): cycles of the same pods in that order, about
+                                          ten times as fast
 
-`plan nodes` searches with the second and believes the first. Where all pods fit, the two place them alike as long as pods are
-tried in the same order: the daemon pods of new nodes come together in a trial, and in batches in a full run. Pods with
-claims, plugins of others and extenders have no trials: `NodeTrials.made_of` gives None.
+`plan nodes` searches with `NodeTrials` and verifies with a `FullRun`. If all pods fit, both place
+them alike as long as pods are tried in the same order: the daemon pods of new nodes are tried
+together in a trial, and in batches in a full run. Pods with claims, out-of-tree plugins and
+extenders have no trials: `NodeTrials.made_of` returns None.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class FullRun:
         self.simulation.add(add)
         self._tried: dict[str, str] = {}
         self._on_decision = on_decision
-        #: Why the simulation stopped early; "" if it did not.
+        #: Reason for an early end of the simulation, or "".
         self.stopped = ""
         try:
             self.simulation.advance(on_decision=self._note)
@@ -61,7 +62,7 @@ class FullRun:
         found = self.simulation.cluster.objects(api.Pod)
         self._pods = {key: pod for key, pod in found.items() if _is_active(pod)}
         self.result: Result = self.simulation.result()
-        #: Why each pending pod waits, by pod.
+        #: Reason for each pending pod.
         self.pending = {key: placement.message for key, placement in self.result.pending.items()}
         #: Pods that were preempted and not recreated by a controller.
         self.lost = sorted(
@@ -79,7 +80,8 @@ class FullRun:
         return self._pods
 
     def tried_pods(self) -> list[api.Pod]:
-        """The pods at the end that were scheduled in this run, in the order in which they were first tried."""
+        """Return the pods at the end that were scheduled in this run, in the order of their first
+        attempts."""
         there = {pod.metadata.uid: pod for pod in self.pods().values()}
         return [there[uid] for uid in self._tried if uid in there]
 

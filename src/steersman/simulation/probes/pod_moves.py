@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moving pods: which pods can be moved, evicting one on a trial, and matching pods with their replacements.
+"""Moves of pods: movable pods, eviction on a trial, and matching of pods with their replacements.
 
-A controller replaces an evicted pod by one with another name, except for StatefulSets. Pods of the same
-name are matched first; then the missing pods of an owner, by name, with its new pods, placed ones first.
-Fixes, compaction, disruption and the cluster autoscaler of scenarios use this module.
+A controller replaces an evicted pod by one with another name, except for StatefulSets. Pods with
+equal names are matched first; then the missing pods of an owner, by name, with its new pods, placed
+ones first. Fixes, compaction, disruption and the cluster autoscaler of scenarios use this module.
 """
 
 from __future__ import annotations

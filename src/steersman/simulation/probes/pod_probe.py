@@ -2,9 +2,10 @@
 """Evaluation of one pod on all nodes in a fork of a simulation: the decision that its scheduler
 would make.
 
-A pod that has a node is removed from it first. Other pods may be removed too, and nodes added with their daemon pods: what if
-all terminating pods were gone, or a pool had one more node? `explain` uses it. `find_queue_place` says in which
-sub-queue a pod waits, who is ahead, and when it is tried next.
+A pod with a node is removed from it first. Other pods may be removed too, and nodes added with
+their daemon pods: what if all terminating pods were gone, or a pool had one more node? `explain`
+uses it. `find_queue_place` returns the sub-queue of a pod, the pods ahead, and the time of its next
+attempt.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Confidence intervals of means over seeds, by Student's t-distribution.
 
-`plan compare` and `sweep` run the same workload with several seeds and report means. Student's t is the right distribution for
-few samples of a value that is spread about normally; for many it is the normal distribution. Two configurations that ran with
-the same seeds are compared by the differences of their pairs: the estimate of those is that of a paired t-test.
+`plan compare` and `sweep` run the same workload with several seeds and report means. Student's t is
+the right distribution for few samples of a value that is roughly normally distributed. Two
+configurations that ran with the same seeds are compared by a paired t-test.
 
-Not the bootstrap: of five normal values its percentile interval holds the true mean in 83 of 100 cases, of ten in 91, of twenty
-in 92 where it should be 95; for counts (Poisson, mean 2) it is 86, 91 and 94. Student's t had 94 to 95 in all of them.
+The bootstrap is not used because it is too optimistic for few samples: with five normal values its
+95 % percentile interval contains the true mean in 83 of 100 cases, with ten in 91, with twenty in
+92. For counts (Poisson, mean 2) it is 86, 91 and 94. Student's t reached 94 to 95 in all of these
+cases.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ _MAX_TABULATED_FREEDOM: Final = 2000
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A mean, and half of its confidence interval; None for a single value."""
+    """A mean, and the half width of its confidence interval; None for a single value."""
 
     mean: float
     margin: float | None
@@ -41,8 +43,8 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """Return the mean of at least one value with its interval of 95 %. The result does not depend
-    on the order of the values."""
+    """Return the mean of at least one value with its 95 % confidence interval. The result does not
+    depend on the order of the values."""
     count = len(values)
     if count == 1:
         return Estimate(values[0], None, 1)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanations in a simulation: recorded while the scheduler decides, or made from the present state for a pending pod.
+"""Explanations in a simulation: recorded during the cycle, or created from the present state for a
+pending pod.
 
-`decision_observer` reports the progress of a run, too.
+`decision_observer` also reports the progress of a run.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ class ExplanationRecorder:
     def decision_observer(
         self, pods: int = 0, on_progress: Callable[[Progress], None] | None = None
     ) -> Callable[[Decision], None] | None:
-        """Return an observer of decisions for a run with `pods` pods without a node; None if nothing is to be observed."""
+        """Return an observer of decisions for a run with `pods` pods without a node; None if there
+        is nothing to observe."""
         if on_progress is None:
             return self.decided if self.is_watching else None
         driver = self._driver

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as tables for other programs: data frames of pandas or polars, Arrow tables, CSV and Parquet files.
+"""Results as tables: data frames of pandas or polars, Arrow tables, CSV and Parquet files.
 
-A result has several tables (`TABLES`), each a list of columns with a name and a type, so that a table without rows and a column
-without values have the same types as full ones. pandas and polars are used if they are installed; Parquet needs the extra
-`steersman[frames]`.
+A result has several tables (`TABLES`). Columns have a name and a declared type, so that tables
+without rows and columns without values have the same types as full ones. pandas and polars are used
+if they are installed; Parquet needs the extra `steersman[frames]`.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ NO_PARQUET: Final = "Parquet files need pyarrow, which is not installed; pip ins
 
 
 class FrameTable:
-    """Rows with typed columns. `types` are str, int, float and bool; values may be None, but for bool and int."""
+    """Rows with typed columns. `types` are str, int, float and bool; str and float values may be
+    None."""
 
     def __init__(self, types: Types, rows: Iterable[Row]) -> None:
         self.types = types
         self.rows: Sequence[Row] = list(rows)
 
     def columns(self) -> dict[str, list[Any]]:
-        """The values by column."""
+        """Return the values by column."""
         values = zip(*self.rows, strict=True) if self.rows else ([] for _ in self.types)
         return {name: list(column) for name, column in zip(self.types, values, strict=True)}
 
@@ -69,7 +70,7 @@ class FrameTable:
         _written(path, lambda: Path(path).write_bytes(self.parquet_bytes()))
 
     def parquet_bytes(self) -> bytes:
-        """Return the content of the Parquet file; pyarrow has to be installed."""
+        """Return the content of the Parquet file. Needs pyarrow."""
         from pyarrow import parquet
 
         content = io.BytesIO()

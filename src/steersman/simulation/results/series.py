@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time series of a run: utilisation, pending pods, waiting times, fragmentation and cost.
 
-`SeriesSampler` looks at the scheduler's columns whenever virtual time is about to pass, and once more for a result. There are
-`MAX_SAMPLES` at most: when they are there, every other one goes, and from then on half as many are taken. A value holds from
-its moment to the next one. `docs/how-to/time-series.md` has the definitions for users.
+`SeriesSampler` samples the scheduler's columns before virtual time advances, and once more for a
+result. After `MAX_SAMPLES` samples every other one is dropped, and the sampling rate is halved. A
+value holds from its time until the next sample. `docs/how-to/time-series.md` has the definitions
+for users.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ class Series:
 
     @cached_property
     def preemptions(self) -> list[int]:
-        """Pods that had to make room for others so far."""
+        """Number of preempted pods so far."""
         return [sample.preemptions for sample in self._samples]
 
     @cached_property
@@ -154,7 +155,7 @@ class Series:
         }
 
     def __len__(self) -> int:
-        """The number of moments."""
+        """Number of samples."""
         return len(self._samples)
 
     def __eq__(self, other: object) -> bool:
@@ -190,7 +191,7 @@ class SeriesSampler:
         self._scheduler = scheduler
         self._writer = writer
         self._samples: list[Sample] = []
-        #: One of this number of times is sampled.
+        #: Only every n-th time is sampled.
         self._every = 1
         self._moments = 0
         self._nodes = _NodePools()
@@ -286,7 +287,7 @@ class _NodePools:
     def __init__(self) -> None:
         self.names: dict[str, int] = {}
         self._position = -1
-        #: By row.
+        #: Pool and price by row.
         self._pools: NDArray[np.intp] = np.zeros(0, np.intp)
         self.prices: NDArray[np.float64] = np.zeros(0, np.float64)
 

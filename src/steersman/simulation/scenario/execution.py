@@ -138,7 +138,7 @@ def simulation_of(
 
 
 class Execution:
-    """One run of one scenario: `run` plays it to the end, `next_decision` until the next pod."""
+    """One run of one scenario: `run` executes it to the end, `next_decision` up to the next pod."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class Execution:
         self._applied = {step.path: self._read(step) for step in prepared.timeline if step.sources}
 
     def run(self) -> ScenarioResult:
-        """Play the scenario to its end, and return the result."""
+        """Execute the scenario to its end, and return the result."""
         stopped = ""
         try:
             with _errors_in(self._scenario):
@@ -179,7 +179,7 @@ class Execution:
         return self.result(stopped)
 
     def next_decision(self) -> NextDecision | None:
-        """Play the scenario until a pod can be decided on; return None at the end.
+        """Execute the scenario until a pod can be decided on; return None at the end.
 
         Call `simulation.decide` for that pod. Steps, arrivals and the autoscaler act as in `run`.
         Raises `SimulationError` if the scenario does not come to rest.

@@ -52,7 +52,7 @@ class PreparedGenerator(NamedTuple):
     run_time: RandomDuration | MeasuredRunTimes | None
     since: float
     until: float | None
-    #: Maximum number of arrivals; None for no limit.
+    #: Maximum number of arrivals, if limited.
     most: int | None
 
     @property

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the scheduler on the embedded cluster in virtual time.
 
-    ┌► schedule pods while there is something to pop ─► nothing left ─► move the clock to what comes next ┐
-    └──────────── kubelet timers, ends of backoff, overdue pods, tasks of the binding cycle ◄───────────┘
+    ┌► schedule pods while activeQ has any ─► nothing left ─► advance the clock to the next event ┐
+    └───────── kubelet timers, ends of backoff, overdue pods, tasks of the binding cycle ◄────────┘
 
-The loop is synchronous; an event loop appears only when a binding cycle has to wait (see `tasks`). Without a deadline the
-simulation ends when nothing would change any more: no pod to pop, no task, no timer, and no pod that failed with an error
-and deserves another try. It also ends after `NO_PROGRESS_SECONDS` in which pods were retried and nothing else happened.
+The loop is synchronous; an event loop is created only when a binding cycle has to wait (see
+`tasks`). Without a deadline the simulation ends when nothing changes any more: activeQ is empty,
+there are no tasks and no timers, and no pod that failed with an error has attempts left. It also
+ends after `NO_PROGRESS_SECONDS` in which pods were retried and nothing else happened.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ OnDecision = Callable[[Decision], None]
 
 
 class Driver:
-    """A scheduler on an embedded cluster in virtual time; `controllers` starts those of kube-controller-manager too."""
+    """A scheduler on an embedded cluster in virtual time; `controllers` also starts those of
+    kube-controller-manager."""
 
     def __init__(
         self,
@@ -72,7 +74,7 @@ class Driver:
         self._tasks = Tasks(clock)
         self._timers = TimerHeap()
         self.writer = EmbeddedWriter(store, clock)
-        #: When pods were created and finished.
+        #: Creation and completion times of pods.
         self.pod_times = PodTimes(store, self.writer.now)
         reader = StoreReader(store)
         self._rng = SeededRng(seed)
@@ -81,17 +83,17 @@ class Driver:
         self._asks_extenders = bool(options.extenders)
         #: Number of decisions.
         self.decisions = 0
-        #: The latest drain of every node that was drained.
+        #: Latest drain by node.
         self.drains: dict[str, NodeDrain] = {}
         self.sampler = SeriesSampler(self.scheduler, self.writer)
         self._is_refreshed = False
-        #: The cluster version without the scheduler's own status patches; since when, and after how many decisions, it is
-        #: unchanged.
+        #: Version of the cluster without the scheduler's own status patches, with the time and the
+        #: number of decisions at its last change.
         self._progress = (0, self._start, 0)
-        #: Why the last run ended although pods were still being retried; empty if it came to rest.
+        #: Why the last run ended although pods were still retried; "" if it came to rest.
         self.no_progress = ""
         self._last_failed = ""
-        #: Whether a run is under way.
+        #: Whether a run is in progress.
         self.is_running = False
         feed(store, self.scheduler.ingest, self.scheduler.watched_kinds)
         start_claim_controllers(store, self._timers)
@@ -110,9 +112,11 @@ class Driver:
         return self.writer.now()
 
     def step(self, placed: tuple[str, str] | None = None, until: float | None = None) -> Decision | None:
-        """Return the next decision, after as much time as it takes; None at the end of the simulation, or at `until`.
+        """Advance to the next decision and return it; None at the end of the simulation, or at
+        `until`.
 
-        `placed` is the uid of the next pod and the feasible node that it gets, or "" to leave it pending.
+        `placed` is the uid of the next pod and the feasible node that it gets, or "" to leave it
+        pending.
         """
         deadline = None if until is None else self._start + until
         self.refresh_plugins_once()
@@ -128,10 +132,11 @@ class Driver:
         self.kubelets.reseed(kubelets_seed)
 
     def preview(self, until: float | None = None, *, stops_at_rest: bool = False) -> Preview | None:
-        """Return the pod that `step` would decide on, after as much time as it takes; nothing is decided.
+        """Return the pod that `step` would decide on, after advancing to that decision; nothing is
+        decided.
 
-        None at the end of the simulation, or at `until`, or at the first of both if it `stops_at_rest`. Raises
-        `SimulationError` if there are extenders, which would be called twice.
+        None at the end of the simulation, or at `until`; with `stops_at_rest` at the first of both.
+        Raises `SimulationError` if there are extenders, which would be called twice.
         """
         deadline = None if until is None else self._start + until
         if self.scheduler.options.extenders:
@@ -148,7 +153,8 @@ class Driver:
     def run(
         self, until: float | None = None, on_decision: OnDecision | None = None, *, stops_at_rest: bool = False
     ) -> None:
-        """Run to the end, or until `until` seconds after the start, or to the first of both if it `stops_at_rest`.
+        """Run to the end, or until `until` seconds after the start; with `stops_at_rest` to the
+        first of both.
 
         Raises `SimulationError` if the simulation does not come to rest.
         """
@@ -172,7 +178,7 @@ class Driver:
                 return
 
     def _lacks_progress(self) -> bool:
-        """Return whether nothing but failed attempts happened for so long that the run should end."""
+        """Return whether only failed attempts have happened for so long that the run should end."""
         version, since, decisions = self._progress
         now, current = self._clock.monotonic(), self._store.version - self.writer.status_patches
         if current != version:
@@ -185,16 +191,16 @@ class Driver:
         return True
 
     def activate_all(self) -> None:
-        """Move all pods that wait to activeQ, also those in backoffQ and the unschedulable pods."""
+        """Move all waiting pods to activeQ, including those in backoffQ and unschedulable ones."""
         queue = self.scheduler.queue
         contents = queue.contents()
         waiting = (*contents.unschedulable, *contents.backoff, *contents.error_backoff)
         queue.activate([queued.pod for queued in waiting])
 
     def decide_on(self, pod: PodInfo) -> Decision:
-        """Return the decision on a pod that is not taken from the queue, with extenders where they are called.
+        """Return the decision on a pod that is not in the queue, with extenders if they are called.
 
-        Nothing is carried out, but a node that is found is assumed, and preemption begins: for forks only.
+        Nothing is carried out, but a found node is assumed, and preemption starts: for forks only.
         """
         self.refresh_plugins_once()
         if not self._asks_extenders:
@@ -204,7 +210,8 @@ class Driver:
     def evaluate(self, pod: PodInfo) -> None:
         """Evaluate the pod without a decision, to fill caches of plugins that forks share.
 
-        For a pod that fits nowhere the table of victims is made as well, unless it has claims, which do not use that table.
+        For a pod without a feasible node the table of victims is built as well, except for pods
+        with claims, which do not use that table.
         """
         profile = self.scheduler.profiles.get(pod.scheduler_name)
         if profile is not None and self.scheduler.cache.nodes.node_count:
@@ -216,32 +223,35 @@ class Driver:
                     self.prepare_preemption()
 
     def prepare_preemption(self) -> None:
-        """Have preemption plugins make their tables of victims, so that forks share them."""
+        """Build the tables of victims of preemption plugins, so that forks share them."""
         for plugin in default_preemptions(self.scheduler.profiles.values()):
             plugin.evaluator.prepare(self.scheduler.cache.nodes)
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nothing would change any more with time alone."""
+        """Whether nothing would change any more by the passage of time alone."""
         return not self.scheduler.queue.statistics().active and self._is_over(None)
 
     def refresh_plugins_once(self) -> None:
-        """Let plugins refresh external data, once: it depends on real time, and a run takes none."""
+        """Refresh the external data of plugins once: refreshes follow real time, and a run takes
+        none."""
         if not self._is_refreshed:
             self._is_refreshed = True
             self.scheduler.background.refresh_now()
 
     def drain(self, node: str) -> None:
-        """Begin to drain the node; further rounds follow as time passes."""
+        """Start to drain the node; further rounds follow as time passes."""
         self.drains[node] = NodeDrain(self._store, self._timers, node)
 
     def decide_now(self, on_decision: OnDecision | None = None) -> None:
-        """Schedule the pods in activeQ; no time passes. Raises `SimulationError` if that does not end."""
+        """Schedule the pods in activeQ; no time passes. Raises `SimulationError` if pods are
+        retried endlessly."""
         self.refresh_plugins_once()
         self._decide_all(on_decision)
 
     def settle(self) -> None:
-        """Run the timers of kubelets and controllers that are due; nothing is scheduled, and no time passes."""
+        """Run the due timers of kubelets and controllers; nothing is scheduled, and no time
+        passes."""
         self._timers.run_due(self._clock.monotonic())
 
     def close(self) -> None:
@@ -249,8 +259,11 @@ class Driver:
         self._tasks.close()
 
     def closed_with(self, owner: object) -> finalize[..., object]:
-        """Close the driver when `owner` is garbage. Refers to the tasks alone: a listener of the store may refer to the owner,
-        which would never be freed if this referred to the cluster."""
+        """Close the driver when `owner` is garbage-collected.
+
+        References only the tasks: listeners of the store may reference `owner`, which a reference
+        to the cluster would keep alive.
+        """
         return finalize(owner, self._tasks.close)
 
     # -- inside ------------------------------------------------------------------------------------------------------
@@ -264,11 +277,12 @@ class Driver:
         return decision
 
     def _decide_with_extenders(self) -> Decision | None:
-        """Decide with extenders, which answer in place (`extenders`), so that the cycle ends now."""
+        """Decide with extenders, whose calls block (`extenders`), so that the cycle ends
+        immediately."""
         return self._tasks.finish(self.scheduler.schedule_one_async())
 
     def _decide_some(self) -> Sequence[Decision]:
-        """Decide on replicas together, or on one pod; the decisions equal those of `_decide`."""
+        """Decide on several replicas, or on one pod; the decisions equal those of `_decide`."""
         if self._asks_extenders:
             decision = self._decide()
             return () if decision is None else (decision,)
@@ -305,13 +319,14 @@ class Driver:
         return min((moment for moment in moments if moment is not None), default=None)
 
     def _next_flush(self) -> float | None:
-        """Return when the queue is to be flushed. A gated pod that is overdue stays so, and is checked periodically."""
+        """Return the time of the next flush of the queue. A gated pod that is overdue stays gated,
+        and is checked periodically."""
         wakeup, now = self.scheduler.queue.next_wakeup(), self._clock.monotonic()
         return now + UNSCHEDULABLE_SECONDS if wakeup is not None and wakeup <= now else wakeup
 
     def _has_retries(self) -> bool:
-        """Return whether a pod whose attempts ended with errors has attempts left, or a requeued pod is in backoffQ, from which
-        nothing is popped early without the gate SchedulerPopFromBackoffQ."""
+        """Return whether a pod whose attempts ended with errors has attempts left, or backoffQ has
+        a requeued pod, which without the gate SchedulerPopFromBackoffQ is not popped early."""
         queue, sizes = self.scheduler.queue, self.scheduler.queue.statistics()
         if sizes.backoff:
             return True
@@ -332,7 +347,7 @@ class Driver:
 
 
 def _describe_wake(queued: QueuedPodInfo | None) -> str:
-    """Return which event or plugin had the pod tried again."""
+    """Describe the event or plugin that caused the pod's retry."""
     event, plugin = ("", "") if queued is None else queued.woken_by
     if event == FORCE_ACTIVATE.label:
         return "a plugin activates it each time (handle.pods.activate or pods_to_activate)"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writers of a scheduler on the embedded cluster: bindings, conditions, nominations, events.
 
-They implement `assembly.ApiWriter`. `EmbeddedWriter` also has the figures of results that the cluster does not contain: when
-each pod got its node, its failed attempts, and the events about it, where equal ones are counted.
+They implement `framework.ApiWriter`. `EmbeddedWriter` also records data of results that the cluster
+does not contain: binding times, failed attempts, and aggregated events of pods.
 """
 
 from __future__ import annotations
@@ -175,7 +175,8 @@ class StoreWriter(EventReports):
             self.status_patches += self._store.version - version
 
     def _patch(self, pod: api.Pod, condition: api.Condition | None, nominated_node_name: str | None) -> bool:
-        """Patch the status; return False if the pod is gone or was replaced by another one of its name."""
+        """Patch the status; return False if the pod was deleted or replaced by another one of its
+        name."""
         version = self._store.version
         try:
             self._pods.patch_status(
@@ -189,20 +190,20 @@ class StoreWriter(EventReports):
 
 @copied_attributes(waits=shallow, failures=shallow, preemptions=shallow)
 class EmbeddedWriter(StoreWriter):
-    """Writer of a simulation, with the log of events and the figures of results."""
+    """Writer of a simulation, with the event log and data of results."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         super().__init__(store)
         self._clock = clock
         self._start = clock.monotonic()
         self.events = EventLog()
-        #: Times at which pods were bound, by uid, in seconds since the start.
+        #: Binding times by uid, in seconds since the start.
         self.placed_at: LayeredDict[str, float] = LayeredDict()
-        #: Waiting times of bound pods in the order of time, from their creation or from the start.
+        #: Waiting times of bound pods in binding order, since their creation or the start.
         self.waits = array("d")
         self._created_text, self._created = "", 0.0
         self.failures: dict[str, FailedAttempts] = {}
-        #: Preempted pods by key, in the order of time, also deleted ones.
+        #: Preempted pods by key, including deleted ones, in the order of preemption.
         self.preemptions: dict[str, Preemption] = {}
 
     def now(self) -> float:
