@@ -58,9 +58,9 @@ class DocumentKind(NamedTuple):
         """Return the document if it is of this kind. Raises `InputError`."""
         if not isinstance(document, dict):
             raise self._refusal(document)
-        told = {name: document.get(name) for name in ("apiVersion", "kind")}
-        if told != {"apiVersion": self.version, "kind": self.kind}:
-            raise self._refusal(told)
+        identity = {name: document.get(name) for name in ("apiVersion", "kind")}
+        if identity != {"apiVersion": self.version, "kind": self.kind}:
+            raise self._refusal(identity)
         return document
 
     def load(self, source: DocumentSource, convert: Callable[[dict[str, Any]], T]) -> T:
@@ -83,6 +83,6 @@ class DocumentKind(NamedTuple):
                 raise InputError(f"holds {len(found)} documents", hint=f"write one of kind {self.kind}")
             return self.identified(found[0])
 
-    def _refusal(self, told: Any) -> InputError:
+    def _refusal(self, identity: Any) -> InputError:
         hint = f"write apiVersion: {self.version} and kind: {self.kind}"
-        return InputError(f"is no {self.kind}", value=told, hint=hint)
+        return InputError(f"is no {self.kind}", value=identity, hint=hint)

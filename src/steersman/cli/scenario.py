@@ -150,15 +150,15 @@ def _title(result: ScenarioResult) -> str:
 
 
 def _milestones(result: ScenarioResult, width: int | None) -> Iterator[str]:
-    told = [(duration_text(milestone.at), milestone.text) for milestone in result.milestones]
-    left_out = len(told) - MAX_MILESTONES
+    rows = [(duration_text(milestone.at), milestone.text) for milestone in result.milestones]
+    left_out = len(rows) - MAX_MILESTONES
     if left_out > 0:
         half = MAX_MILESTONES // 2
-        told[half:-half] = [("…", f"({left_out} more; -o json has all)")]
-    column = max((len(time) for time, _ in told), default=0)
+        rows[half:-half] = [("…", f"({left_out} more; -o json has all)")]
+    column = max((len(time) for time, _ in rows), default=0)
     column = max(column, len("TIME"))
     yield f"{'TIME':>{column}}  WHAT HAPPENED"
-    for time, text in told:
+    for time, text in rows:
         yield from wrap_hanging(f"{time:>{column}}  ", printable(text), width)
 
 

@@ -181,10 +181,10 @@ class _SweepDisplay:
     def _bar(self, width: int) -> str:
         progress = self._progress
         left = "" if progress.seconds_left is None else f", {_duration(progress.seconds_left)} left"
-        told = f" {progress.done} of {progress.runs} runs{left}"
-        room = max(min(width - len(told) - 2, 40), 4)
+        label = f" {progress.done} of {progress.runs} runs{left}"
+        room = max(min(width - len(label) - 2, 40), 4)
         full = round(room * progress.done / progress.runs)
-        return f"{'━' * full}{'╺' * (room - full)}{told}"
+        return f"{'━' * full}{'╺' * (room - full)}{label}"
 
 
 def _duration(seconds: float) -> str:

@@ -45,11 +45,11 @@ def pod_requests(pod: Pod, *, status: bool = True, by_totals: bool = False) -> d
 
 def nonzero_requests(pod: Pod, *, by_totals: bool = False) -> tuple[int, int]:
     """Return (millicores, bytes) with the scoring minimum for containers without a request."""
-    asked = request_amounts(pod, by_totals=by_totals)
+    requested = request_amounts(pod, by_totals=by_totals)
     missing = _DEFAULTS
     if pod_level_requests_set(pod):
-        missing = {name: amount for name, amount in _DEFAULTS.items() if name not in asked}
-    amounts = request_amounts(pod, missing=missing, by_totals=by_totals) if missing else asked
+        missing = {name: amount for name, amount in _DEFAULTS.items() if name not in requested}
+    amounts = request_amounts(pod, missing=missing, by_totals=by_totals) if missing else requested
     return milli_value(amounts, CPU), value(amounts, MEMORY)
 
 
@@ -215,22 +215,22 @@ def _container_amounts(
 
 def _pod_level_amounts(pod: Pod, status: bool, by_totals: bool) -> Amounts:
     assert pod.spec.resources is not None
-    asked = {n: a for n, a in _parsed(pod.spec.resources.requests).items() if _allowed_at_pod_level(n)}
+    requested = {n: a for n, a in _parsed(pod.spec.resources.requests).items() if _allowed_at_pod_level(n)}
     if not status or pod.status.resources is None:
-        return asked
+        return requested
     used = pod.status.resources.requests
     effective = _effective(
         _parsed(pod.spec.resources.requests), used, pod.status.allocated_resources, _resize_infeasible(pod)
     )
     if by_totals:
         return {name: amount for name, amount in effective.items() if _allowed_at_pod_level(name)}
-    return {name: effective.get(name, quantities.parse(0)) for name in asked}
+    return {name: effective.get(name, quantities.parse(0)) for name in requested}
 
 
-def _effective(asked: Amounts, used: ResourceList, allocated: ResourceList, infeasible: bool) -> Amounts:
+def _effective(requested: Amounts, used: ResourceList, allocated: ResourceList, infeasible: bool) -> Amounts:
     """Return the maximum of the three; the request does not count once a resize was found
     infeasible."""
-    greatest = {} if infeasible else dict(asked)
+    greatest = {} if infeasible else dict(requested)
     quantities.raise_to(greatest, _parsed(used))
     quantities.raise_to(greatest, _parsed(allocated))
     return greatest

@@ -125,16 +125,16 @@ def dimension_rows(packing: Packing) -> list[ValueRow]:
     """Return a row for each dimension: nodes must cover the requests of all pods."""
     rows = []
     for dimension in range(len(packing.dimensions)):
-        asked = sum(pods.count * pods.amounts[dimension] for pods in packing.classes)
+        requested = sum(pods.count * pods.amounts[dimension] for pods in packing.classes)
         free = sum(room.capacity[dimension] for room in packing.rooms)
-        rows.append(ValueRow([_usable(packing, kind, dimension) for kind in packing.kinds], asked - free))
+        rows.append(ValueRow([_usable(packing, kind, dimension) for kind in packing.kinds], requested - free))
     return rows
 
 
 def _usable(packing: Packing, kind: NodeKind, dimension: int) -> float:
     allowed = (packing.classes[number] for number in kind.classes)
-    asked = sum(pods.count * pods.amounts[dimension] for pods in allowed)
-    return float(min(kind.capacity[dimension], asked))
+    requested = sum(pods.count * pods.amounts[dimension] for pods in allowed)
+    return float(min(kind.capacity[dimension], requested))
 
 
 def packed_greedily(packing: Packing) -> dict[str, int]:

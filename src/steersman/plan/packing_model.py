@@ -355,5 +355,5 @@ def _why_no_node(template: _Template) -> str:
     for reasons in template.refusals.values():
         for reason in reasons:
             counts[reason] += 1
-    told = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
-    return f"no pool has a node for it, even without other pods: {told}"
+    reasons_text = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
+    return f"no pool has a node for it, even without other pods: {reasons_text}"

@@ -286,9 +286,9 @@ class _Changes:
     def _of_workload(self, owner: Owner, names: Sequence[str]) -> dict[str, Mapping[str, float]]:
         """Return the workload's usage by container, else the percentile over its pods."""
         namespace, kind, workload = owner
-        told = self._looked_up(names, lambda name: ContainerName(namespace, "", kind, workload, name))
-        told = told or self._looked_up(names, lambda name: ContainerName(namespace, "", "", workload, name))
-        return told or dict(self._of_pods.get(owner, {}))
+        usages = self._looked_up(names, lambda name: ContainerName(namespace, "", kind, workload, name))
+        usages = usages or self._looked_up(names, lambda name: ContainerName(namespace, "", "", workload, name))
+        return usages or dict(self._of_pods.get(owner, {}))
 
     def _looked_up(self, names: Sequence[str], row: Callable[[str], ContainerName]) -> dict[str, Mapping[str, float]]:
         found: dict[str, Mapping[str, float]] = {}
@@ -400,9 +400,9 @@ def _totals(simulation: Simulation) -> dict[str, tuple[int, int, int]]:
     for pod in simulation.cluster.objects(api.Pod).values():
         if pod.status.phase in api.FINISHED_PHASES:
             continue
-        name, asked = _workload_of(simulation, pod), pod_requests(pod)
+        name, requested = _workload_of(simulation, pod), pod_requests(pod)
         sums = found.setdefault(name, Counter())
-        sums.update({"pods": 1, **{resource: asked.get(resource, 0) for resource in RESOURCES}})
+        sums.update({"pods": 1, **{resource: requested.get(resource, 0) for resource in RESOURCES}})
     return {name: (sums["pods"], sums["cpu"], sums["memory"]) for name, sums in found.items()}
 
 

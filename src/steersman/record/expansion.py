@@ -153,8 +153,12 @@ def _stimulus_fields(name: str, stimulus: list[msgspec.Raw]) -> tuple[FrameKind,
     """Return kind, subjects, and the body's fields except the clock."""
     first, *others = (bytes(part) for part in stimulus[2:])
     if name in (CHANGED, DELETED):
-        subject, told = _subject(first, others[0]), _object_text(others[1])
-        return FrameKind.WATCH_EVENT, (subject,), b'"type":"%b","kind":%b,"object":%b' % (name.encode(), first, told)
+        subject, object_text = _subject(first, others[0]), _object_text(others[1])
+        return (
+            FrameKind.WATCH_EVENT,
+            (subject,),
+            b'"type":"%b","kind":%b,"object":%b' % (name.encode(), first, object_text),
+        )
     if name == EXPECTED:
         return FrameKind.WATCH_EVENT, (), b'"type":"%b","kind":%b,"object":%b' % (name.encode(), first, others[0])
     if name == TICK:
@@ -164,11 +168,11 @@ def _stimulus_fields(name: str, stimulus: list[msgspec.Raw]) -> tuple[FrameKind,
     return FrameKind.CALL_END, (), b'"call":%b,"error":%b' % (first, others[0])
 
 
-def _object_text(told: bytes) -> bytes:
+def _object_text(text: bytes) -> bytes:
     """Return the text of an object that was recorded alone or as a watch event line."""
-    if told[:1] != b"[":
-        return told
-    (line,) = msgspec.json.decode(told, type=tuple[_WatchLine])
+    if text[:1] != b"[":
+        return text
+    (line,) = msgspec.json.decode(text, type=tuple[_WatchLine])
     return bytes(line.object)
 
 
@@ -191,8 +195,8 @@ def _result(name: str, parts: list[msgspec.Raw], time: float, number: int) -> Fr
         return decision_frame(BindingBody(pod, uid, node), time, number)
     if name == TOLD:
         call, change, kind, key, obj = map(bytes, parts)
-        told = b'{"call":%b,"type":%b,"kind":%b,"object":%b}' % (call, change, kind, obj)
-        return Frame(FrameKind.NESTED_WATCH_EVENT, time, (_subject(kind, key),), told, number)
+        watch_event = b'{"call":%b,"type":%b,"kind":%b,"object":%b}' % (call, change, kind, obj)
+        return Frame(FrameKind.NESTED_WATCH_EVENT, time, (_subject(kind, key),), watch_event, number)
     answer = bytes(parts[0])
     return Frame(FrameKind.ANSWER, time, (), answer if answer[:1] == b"{" else b'{"call":%b}' % answer, number)
 

@@ -116,14 +116,14 @@ def raised_error(error: Exception) -> RaisedError:
     return RaisedError(type(error).__name__, str(error), is_for_users, may_have_acted, code)
 
 
-def error_of(told: RaisedError) -> Exception:
+def error_of(raised: RaisedError) -> Exception:
     """Return an exception with the recorded type name and message."""
-    if told.name == ExtenderError.__name__:
-        return ExtenderError(told.message, may_have_acted=told.may_have_acted)
-    if told.name == ApiReadError.__name__:
-        return ApiReadError(told.message, told.code)
-    base = SteersmanError if told.is_for_users else Exception
-    made: Exception = type(told.name, (base,), {})(told.message)
+    if raised.name == ExtenderError.__name__:
+        return ExtenderError(raised.message, may_have_acted=raised.may_have_acted)
+    if raised.name == ApiReadError.__name__:
+        return ApiReadError(raised.message, raised.code)
+    base = SteersmanError if raised.is_for_users else Exception
+    made: Exception = type(raised.name, (base,), {})(raised.message)
     return made
 
 

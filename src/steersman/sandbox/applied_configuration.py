@@ -24,9 +24,9 @@ class AppliedConfiguration:
         self.written = written
         self._followers: list[Callable[[], None]] = []
 
-    def follow(self, told: Callable[[], None]) -> None:
+    def follow(self, follower: Callable[[], None]) -> None:
         """Call back after another scheduler has taken over."""
-        self._followers.append(told)
+        self._followers.append(follower)
 
     def document(self) -> dict[str, Any]:
         """Return the configuration in effect, all values filled in, without secrets."""
@@ -53,5 +53,5 @@ class AppliedConfiguration:
 
     def _notify(self, written: ConfigurationSource) -> None:
         self.written = written
-        for told in self._followers:
-            told()
+        for follower in self._followers:
+            follower()

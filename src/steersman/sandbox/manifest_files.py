@@ -33,9 +33,9 @@ def read_documents(
 ) -> Iterator[FoundDocument]:
     """Yield all objects of files, directories and `-` in order. Raise `InputError`. Notes about
     files without manifests and about unknown fields are added to `notes` at the end."""
-    told: list[str] = []
+    skipped: list[str] = []
     check = ObjectCheck(validate, find_selector_errors)
-    for found in find_all(paths, told, sys.stdin.buffer):
+    for found in find_all(paths, skipped, sys.stdin.buffer):
         plain = found.data if isinstance(found.data, dict) else codec.plain(found.data)
         header = {"apiVersion": found.header.api_version, "kind": found.header.kind}
         document = {**plain, **header}
@@ -43,7 +43,7 @@ def read_documents(
         yield FoundDocument(document, found.place)
     check.raise_errors()
     if notes is not None:
-        notes += (*told, *check.lines())
+        notes += (*skipped, *check.lines())
 
 
 def create_all(store: Store, catalog: Catalog, paths: Iterable[str], validate: Validation = "warn") -> list[str]:

@@ -94,8 +94,8 @@ class SandboxActions:
         headers = {name.lower(): value for name, value in request.headers.items()}
         if request.has("watch") or "/watch/" in path:
             raise bad_request("watch: there are no watches here: use stream")
-        asked = ApiRequest(request.method, path, dict(request.query), headers, request.body or b"", _ADMIN)
-        answer = self._service.answer(asked)
+        kube_request = ApiRequest(request.method, path, dict(request.query), headers, request.body or b"", _ADMIN)
+        answer = self._service.answer(kube_request)
         assert not isinstance(answer, WatchAnswer), "watches have been refused"
         await self._durable()
         more = {"Warning": ", ".join(f'299 - "{_plain(text)}"' for text in answer.warnings)} if answer.warnings else {}

@@ -80,10 +80,10 @@ def _placements(cluster: SimulatedCluster) -> dict[str, Placement]:
     store, driver = cluster.store, cluster.driver
     report = PlacementReport(driver.scheduler, driver.writer, driver.pod_times, store.objects(api.Node))
     placed = driver.writer.placed_at  # most pods arrived with a node
-    asked = (
+    pods = (
         (k, pod) for k, pod in store.objects(api.Pod).items() if not pod.spec.node_name or pod.metadata.uid in placed
     )
-    found = ((key, report.placement(pod)) for key, pod in asked)
+    found = ((key, report.placement(pod)) for key, pod in pods)
     return {key: placement for key, placement in found if placement is not None}
 
 

@@ -87,12 +87,12 @@ def documents_at(store: Store, kind: type[Object], version: int) -> Mapping[str,
 
 def list_version(store: Store, query: Mapping[str, str]) -> int:
     """Return the version to list, from `resourceVersion` and `resourceVersionMatch`."""
-    asked, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
+    requested, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
     if match:
-        _check_match(query, asked, match)
-    if asked in ("", "0"):
+        _check_match(query, requested, match)
+    if requested in ("", "0"):
         return store.version
-    version = parsed_version(asked)
+    version = parsed_version(requested)
     if version > store.version:
         store.commits_since(version)  # raises the error for future versions
     is_exact = match == "Exact" or (not match and bool(_limit(query)))
@@ -106,13 +106,13 @@ def parsed_version(text: str) -> int:
     return int(text)
 
 
-def _check_match(query: Mapping[str, str], asked: str, match: str) -> None:
+def _check_match(query: Mapping[str, str], requested: str, match: str) -> None:
     why = ""
     if query.get("continue"):
         why = "resourceVersionMatch is forbidden when continue is provided"
-    elif not asked:
+    elif not requested:
         why = "resourceVersionMatch is forbidden unless resourceVersion is provided"
-    elif match == "Exact" and asked == "0":
+    elif match == "Exact" and requested == "0":
         why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
     if why:
         raise invalid_options("ListOptions", [f"resourceVersionMatch: Forbidden: {why}"])

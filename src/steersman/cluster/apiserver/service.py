@@ -167,8 +167,8 @@ class ApiService:
     def _watch(self, request: ApiRequest, about: RequestTarget) -> Answer:
         media = _media(request, about)
         chosen = self._selection(request, about)
-        asked = watch_request(self._store, about.resource, chosen, media, request.query)
-        return WatchAnswer(WatchStream(self._store, asked, self._events), media.stream_type)
+        watch = watch_request(self._store, about.resource, chosen, media, request.query)
+        return WatchAnswer(WatchStream(self._store, watch, self._events), media.stream_type)
 
     def _selection(self, request: ApiRequest, about: RequestTarget) -> Selection:
         fields = dict(request.query)

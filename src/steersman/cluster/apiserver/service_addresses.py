@@ -74,8 +74,8 @@ def _addressed(
     found = {"clusterIP": address, "clusterIPs": spec.get("clusterIPs") or [address]}
     family = "IPv6" if ":" in address else "IPv4"
     kept = {name: before[name] for name in ("ipFamilies", "ipFamilyPolicy") if name in before}
-    asked = {name: spec[name] for name in ("ipFamilies", "ipFamilyPolicy") if spec.get(name)}
-    return {**found, "ipFamilies": [family], "ipFamilyPolicy": "SingleStack", **kept, **asked}
+    requested = {name: spec[name] for name in ("ipFamilies", "ipFamilyPolicy") if spec.get(name)}
+    return {**found, "ipFamilies": [family], "ipFamilyPolicy": "SingleStack", **kept, **requested}
 
 
 def _unusable(address: str, taken: set[Any], *, is_kept: bool) -> str:

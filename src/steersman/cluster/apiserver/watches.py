@@ -49,10 +49,10 @@ def watch_request(
     store: Store, resource: Resource, selection: Selection, media: MediaType, query: Mapping[str, str]
 ) -> WatchRequest:
     """Parse the query of a request. Raise `RequestRefused`, or `Expired` for old versions."""
-    asked, sends_initial = query.get("resourceVersion", ""), query.get("sendInitialEvents", "")
+    requested, sends_initial = query.get("resourceVersion", ""), query.get("sendInitialEvents", "")
     has_bookmarks = query.get("allowWatchBookmarks", "").lower() in _TRUE
     _check_initial(query)
-    since: int | None = None if asked in ("", "0") else parsed_version(asked)
+    since: int | None = None if requested in ("", "0") else parsed_version(requested)
     if sends_initial:
         if since is not None and since > store.version:
             store.commits_since(since)

@@ -71,8 +71,8 @@ def check_preconditions(obj: Object, uid: str, resource_version: str) -> None:
             f"the ResourceVersion in the precondition ({resource_version}) does not match the ResourceVersion in record "
             f"({meta.resource_version}). The object might have been modified"
         )
-        asked = f"ResourceVersion in precondition: {resource_version}"
-        raise _precondition_failed(obj, why, f"{asked}, ResourceVersion in object meta: {meta.resource_version}")
+        precondition = f"ResourceVersion in precondition: {resource_version}"
+        raise _precondition_failed(obj, why, f"{precondition}, ResourceVersion in object meta: {meta.resource_version}")
 
 
 def collected_finalizers(obj: Object, propagation: Propagation | None) -> tuple[str, ...]:

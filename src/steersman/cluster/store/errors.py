@@ -124,8 +124,8 @@ class Expired(StatusError):
     code = 410
     reason = "Expired"
 
-    def __init__(self, asked: int, oldest: int) -> None:
-        super().__init__(f"too old resource version: {asked} ({oldest})")
+    def __init__(self, requested: int, oldest: int) -> None:
+        super().__init__(f"too old resource version: {requested} ({oldest})")
 
 
 class Timeout(StatusError):
@@ -134,9 +134,9 @@ class Timeout(StatusError):
     code = 504
     reason = "Timeout"
 
-    def __init__(self, asked: int, current: int) -> None:
+    def __init__(self, requested: int, current: int) -> None:
         cause = StatusCause("ResourceVersionTooLarge", "Too large resource version")
-        super().__init__(f"Timeout: Too large resource version: {asked}, current: {current}", [cause])
+        super().__init__(f"Timeout: Too large resource version: {requested}, current: {current}", [cause])
 
 
 class Invalid(StatusError):

@@ -176,8 +176,8 @@ def _unbindable(pod: Pod) -> str:
     return ""
 
 
-def _grace_period(pod: Pod, asked: int | None) -> int:
+def _grace_period(pod: Pod, requested: int | None) -> int:
     if not pod.spec.node_name or pod.status.phase in FINISHED_PHASES:
         return 0
-    period = asked if asked is not None else pod.spec.termination_grace_period_seconds or 0
+    period = requested if requested is not None else pod.spec.termination_grace_period_seconds or 0
     return period if period >= 0 else 1

@@ -103,13 +103,13 @@ def _fewer(claim: DeviceClaimPlace) -> Iterator[Alternative]:
             yield (_lower_count(claim, position, request, exactly.count),)
 
 
-def _lower_count(claim: DeviceClaimPlace, position: int, request: api.DeviceRequest, asked: int) -> NumberedChange:
+def _lower_count(claim: DeviceClaimPlace, position: int, request: api.DeviceRequest, requested: int) -> NumberedChange:
     def make(step: int) -> Change:
-        count = asked - step
-        summary = f"lower the count of request {request.name} in {claim.text} from {asked} to {count}"
+        count = requested - step
+        summary = f"lower the count of request {request.name} in {claim.text} from {requested} to {count}"
         return claim.place.change(FixKind.DEVICE_COUNT, summary, set_field(count, *_exactly(position), "count"))
 
-    return NumberedChange(f"{claim.text} {request.name}", FixKind.DEVICE_COUNT, 1, asked - 1, make)
+    return NumberedChange(f"{claim.text} {request.name}", FixKind.DEVICE_COUNT, 1, requested - 1, make)
 
 
 def _without_selector(claim: DeviceClaimPlace) -> Iterator[Alternative]:

@@ -38,11 +38,11 @@ _replace = msgspec.structs.replace
 def copied_nodes(simulation: Simulation, pod: api.Pod, count: int = 1) -> Iterator[Change]:
     """Yield `count` copies of each of the smallest existing nodes that are large enough for the pod,
     smallest first."""
-    asked = pod_requests(pod)
+    requests = pod_requests(pod)
     nodes = simulation.cluster.objects(api.Node)
     slices = _slices_by_node(simulation)
     models = (node for name, node in nodes.items() if name in slices or not pod.spec.resource_claims)
-    fitting = [node for node in _shapes(map(_as_new, models)) if _is_large_enough(node, asked)]
+    fitting = [node for node in _shapes(map(_as_new, models)) if _is_large_enough(node, requests)]
     tolerated = [node for node in fitting if not untolerated(pod.spec, node)]
     names = list(islice(free_names(nodes), count))
     for node in sorted(tolerated, key=_size)[:_MAX_SHAPES]:
@@ -132,9 +132,9 @@ def _shapes(nodes: Iterable[api.Node]) -> Iterator[api.Node]:
             yield node
 
 
-def _is_large_enough(node: api.Node, asked: Mapping[str, int]) -> bool:
+def _is_large_enough(node: api.Node, requests: Mapping[str, int]) -> bool:
     offered = node_allocatable(node)
-    return all(offered.get(resource, 0) >= number for resource, number in asked.items())
+    return all(offered.get(resource, 0) >= number for resource, number in requests.items())
 
 
 def _size(node: api.Node) -> tuple[int, int]:

@@ -92,17 +92,17 @@ def _smaller(simulation: Simulation, found: ClaimOfPod, place: SpecPlace) -> Num
     """Return smaller sizes of the claim; the estimate is the largest volume that exists or that a
     driver can create."""
     claim = found.claim
-    asked, name = quantity.value_of(claim.spec.resources.requests.get(STORAGE, "0")), claim.metadata.name
-    largest = max((size for size in _offered_sizes(simulation, class_of_claim(claim)) if size < asked), default=0)
+    requested, name = quantity.value_of(claim.spec.resources.requests.get(STORAGE, "0")), claim.metadata.name
+    largest = max((size for size in _offered_sizes(simulation, class_of_claim(claim)) if size < requested), default=0)
     quantum = byte_quantum(largest)
-    highest = (asked - 1) // quantum
+    highest = (requested - 1) // quantum
     if not largest or highest < 1:
         return None
     guess = highest - largest // quantum + 1
 
     def make(step: int) -> Change:
         text = amount_text("memory", (highest - step + 1) * quantum)
-        summary = f"lower the size of claim {name} from {amount_text('memory', asked)} to {text}"
+        summary = f"lower the size of claim {name} from {amount_text('memory', requested)} to {text}"
         return place.change(FixKind.CLAIM_SIZE, summary, set_field(text, "resources", "requests", STORAGE))
 
     return NumberedChange(f"size {name}", FixKind.CLAIM_SIZE, guess, highest, make)

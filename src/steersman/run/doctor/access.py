@@ -62,8 +62,8 @@ def _lease_advice(right: Right) -> str:
 async def _refused(target: DoctorTarget, rights: Sequence[Right]) -> list[Right]:
     turns = asyncio.Semaphore(MAX_CONCURRENT_REVIEWS)
     async with asyncio.TaskGroup() as group:
-        asked = [group.create_task(_is_granted(target, right, turns)) for right in rights]
-    return [right for right, task in zip(rights, asked, strict=True) if not task.result()]
+        tasks = [group.create_task(_is_granted(target, right, turns)) for right in rights]
+    return [right for right, task in zip(rights, tasks, strict=True) if not task.result()]
 
 
 def _to(target: DoctorTarget) -> str:
@@ -102,7 +102,7 @@ class _Review(msgspec.Struct, frozen=True):
 
 def _review(subject: str, right: Right) -> tuple[str, dict[str, Any]]:
     resource, _, subresource = right.resource.partition("/")
-    asked: dict[str, Any] = {
+    spec: dict[str, Any] = {
         "resourceAttributes": {
             "verb": right.verb,
             "group": right.group,
@@ -113,9 +113,9 @@ def _review(subject: str, right: Right) -> tuple[str, dict[str, Any]]:
         }
     }
     if not subject:
-        return f"{_API}/selfsubjectaccessreviews", _document("SelfSubjectAccessReview", asked)
-    asked |= {"user": subject, "groups": groups_of(subject)}
-    return f"{_API}/subjectaccessreviews", _document("SubjectAccessReview", asked)
+        return f"{_API}/selfsubjectaccessreviews", _document("SelfSubjectAccessReview", spec)
+    spec |= {"user": subject, "groups": groups_of(subject)}
+    return f"{_API}/subjectaccessreviews", _document("SubjectAccessReview", spec)
 
 
 def _document(kind: str, spec: dict[str, Any]) -> dict[str, Any]:

@@ -19,20 +19,20 @@ ADVICE: Final = "synchronise the clocks (NTP)"
 
 
 async def check_clock(target: DoctorTarget) -> list[Finding]:
-    asked = target.clock.now()
+    sent = target.clock.now()
     answer = await target.get("/version")
     answered = target.clock.now()
-    told = server_time(answer)
-    if told is None:
+    server = server_time(answer)
+    if server is None:
         return [warn(CHECK, "the API server's answer has no Date header", "compare the clocks in another way")]
-    return [judged(skew(told, asked, answered))]
+    return [judged(skew(server, sent, answered))]
 
 
-def skew(told: float, asked: float, answered: float) -> float:
+def skew(server: float, sent: float, answered: float) -> float:
     """Return the seconds this machine's clock is ahead, 0 if `told` (truncated) is between."""
-    if told + 1.0 < asked:
-        return asked - told - 1.0
-    return min(0.0, answered - told)
+    if server + 1.0 < sent:
+        return sent - server - 1.0
+    return min(0.0, answered - server)
 
 
 def judged(seconds: float) -> Finding:

@@ -342,10 +342,10 @@ class ClusterFeed:
 
     async def _current(self) -> tuple[int, bytes]:
         """Return a snapshot with its sequence number; concurrent calls share it."""
-        asked = time.monotonic()
+        requested_at = time.monotonic()
         async with self._turn:
             made = self._snapshot
-            if made is not None and made[0] == self._seq and self._made_at >= asked - self._tick_seconds:
+            if made is not None and made[0] == self._seq and self._made_at >= requested_at - self._tick_seconds:
                 return made
             state = await self._tick_in_turn(with_state=True)
             assert state is not None, "a state was requested"

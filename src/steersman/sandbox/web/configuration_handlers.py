@@ -80,20 +80,20 @@ class ConfigurationHandlers:
 
     async def _try(self, request: Request) -> Answer:
         """Compare the last decisions with those of another configuration."""
-        asked = decoded_body(request, EditedConfiguration)
-        edited = self._loaded(asked.yaml)
+        body = decoded_body(request, EditedConfiguration)
+        edited = self._loaded(body.yaml)
         async with self._exclusive_trial():
-            moment = await self._moment(asked.last)
+            moment = await self._moment(body.last)
             real = [decision.node for decision in moment.decisions]
             side = await _last(decided_again(moment, edited, real))
             return json_page(compared(moment, real, moment.numbers, side))
 
     async def _compare(self, request: Request) -> Answer:
         """Compare the last decisions under two configurations."""
-        asked = decoded_body(request, ComparedConfigurations)
-        sides = [self._loaded(side.yaml) for side in (asked.a, asked.b)]
+        body = decoded_body(request, ComparedConfigurations)
+        sides = [self._loaded(side.yaml) for side in (body.a, body.b)]
         async with self._exclusive_trial():
-            moment = await self._moment(asked.last)
+            moment = await self._moment(body.last)
             real = [decision.node for decision in moment.decisions]
             first = await _last(decided_again(moment, sides[0], real))
             second = await _last(decided_again(moment, sides[1], first.nodes))
@@ -101,13 +101,13 @@ class ConfigurationHandlers:
 
     async def _compare_run(self, request: Request) -> Answer:
         """Compare the last decisions with those of another run."""
-        asked = decoded_body(request, OtherRun)
-        options, other = self._loaded(""), self._loaded(asked.yaml)
+        body = decoded_body(request, OtherRun)
+        options, other = self._loaded(""), self._loaded(body.yaml)
         async with self._exclusive_trial():
-            moment = await self._moment(asked.last, asked.pods)
+            moment = await self._moment(body.last, body.pods)
             here = [decision.node for decision in moment.decisions]
             keys = [api.key(decision.pod) for decision in moment.decisions]
-            there = [asked.pods.get(key, node) for key, node in zip(keys, here, strict=True)]
+            there = [body.pods.get(key, node) for key, node in zip(keys, here, strict=True)]
             first = await _last(repeat_run(moment, options, here, there, is_other=False))
             second = await _last(repeat_run(moment, other, here, there, is_other=True))
             return json_page(compared_runs(moment, here, there, (first, second)))

@@ -68,7 +68,7 @@ def pod_page(
     """Return the page without the manifest."""
     meta, key, now = pod.metadata, api.key(pod), scheduler.clock.now()
     known, queued = decisions.decisions_on(key), scheduler.queue.get(key)
-    told = events.about(f"Pod {key}", MAX_EVENTS)
+    pod_events = events.about(f"Pod {key}", MAX_EVENTS)
     profile = pod.scheduler_name
     page = PodPage(
         now=now,
@@ -83,9 +83,9 @@ def pod_page(
         created=seconds_of(meta.creation_timestamp),
         requests=scheduler.cache.shapes.info(pod).shape.requests,
         attempts=max(attempts_of(scheduler, attempts, key), len(known)),
-        timeline=sorted(_timeline(scheduler, pod, known, queued, told), key=lambda entry: entry.at),
+        timeline=sorted(_timeline(scheduler, pod, known, queued, pod_events), key=lambda entry: entry.at),
         decisions=known,
-        events=told,
+        events=pod_events,
         owner=_owner(pod),
     )
     if queued is None:
@@ -109,7 +109,7 @@ def _timeline(
     pod: api.Pod,
     known: list[DecisionRecord],
     queued: QueuedPodInfo | None,
-    told: list[EventRow],
+    pod_events: list[EventRow],
 ) -> Iterator[TimelineEntry]:
     yield TimelineEntry("created", seconds_of(pod.metadata.creation_timestamp), "created")
     yield from _attempts(known)
@@ -118,7 +118,7 @@ def _timeline(
     if pod.status.nominated_node_name and not pod.spec.node_name and known:
         node = pod.status.nominated_node_name
         yield TimelineEntry("nominated", known[0].at, f"room is being made on {node}", node=node)
-    yield from _conditions(pod, known, told)
+    yield from _conditions(pod, known, pod_events)
     if pod.metadata.deletion_timestamp is not None:
         yield TimelineEntry("deleted", seconds_of(pod.metadata.deletion_timestamp), "is being deleted")
 
@@ -149,11 +149,11 @@ def _waiting(
         yield TimelineEntry("queued", begin, f"in the active queue since {queued.moved_by}")
 
 
-def _conditions(pod: api.Pod, known: list[DecisionRecord], told: list[EventRow]) -> Iterator[TimelineEntry]:
+def _conditions(pod: api.Pod, known: list[DecisionRecord], pod_events: list[EventRow]) -> Iterator[TimelineEntry]:
     """Yield entries from the pod's status. Its times are whole seconds: decisions and events of the
     same second give the exact time. A pod is bound after its decision, and started after that."""
     decided = [record.at for record in known if record.outcome is Outcome.SCHEDULED]
-    reported = [event.at for event in told if event.reason == "Scheduled"]
+    reported = [event.at for event in pod_events if event.reason == "Scheduled"]
     bound = 0.0
     for condition in pod.status.conditions:
         if condition.type == api.POD_SCHEDULED and condition.status == "True":
@@ -162,7 +162,7 @@ def _conditions(pod: api.Pod, known: list[DecisionRecord], told: list[EventRow])
             yield TimelineEntry("bound", bound, f"bound to {pod.spec.node_name}", node=pod.spec.node_name)
     if pod.status.start_time is not None:
         second = seconds_of(pod.status.start_time)
-        begun = (event.at for event in told if event.component == KUBELET and _is_within(event.at, second))
+        begun = (event.at for event in pod_events if event.component == KUBELET and _is_within(event.at, second))
         at = max(min(begun, default=second), bound if _is_within(bound, second) else second)
         yield TimelineEntry("started", at, "the kubelet has begun with it")
     if pod.status.phase in api.FINISHED_PHASES:

@@ -80,14 +80,14 @@ def _pages(simulation: Simulation, reader: RecordReader, at: float) -> WebApi:
 
 async def _answer(web_api: WebApi) -> None:
     for line in sys.stdin.buffer:
-        asked = msgspec.json.decode(line, type=MomentRequest)
-        answer = await web_api.answer(Request(asked.method, asked.path, asked.query))
+        request = msgspec.json.decode(line, type=MomentRequest)
+        answer = await web_api.answer(Request(request.method, request.path, request.query))
         _send(MomentAnswer(answer.status, answer.content_type, answer.body.decode()))
 
 
-def _send(told: MomentAnswer) -> None:
+def _send(answer: MomentAnswer) -> None:
     assert sys.__stdout__ is not None
-    sys.__stdout__.buffer.write(msgspec.json.encode(told) + b"\n")
+    sys.__stdout__.buffer.write(msgspec.json.encode(answer) + b"\n")
     sys.__stdout__.buffer.flush()
 
 

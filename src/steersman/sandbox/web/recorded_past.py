@@ -57,12 +57,12 @@ class RecordedPast:
             try:
                 if at != self._at:
                     await self._start(at)
-                told = await self._answer_of(MomentRequest(request.method, request.path, request.query))
+                answer = await self._answer_of(MomentRequest(request.method, request.path, request.query))
             except BaseException:
                 await self.close()  # otherwise an unread answer would be taken for the next one
                 raise
             self._asked_at = time.monotonic()
-            return Answer(told.status, told.body.encode(), told.content_type)
+            return Answer(answer.status, answer.body.encode(), answer.content_type)
 
     @property
     def is_reading(self) -> bool:
@@ -101,18 +101,18 @@ class RecordedPast:
         )
         try:
             async with asyncio.timeout(START_SECONDS):
-                told = await self._line()
+                answer = await self._line()
         except TimeoutError as error:
             raise WebRefusal(503, "ServiceUnavailable", TOO_SLOW) from error
-        if told.problem:
-            raise WebRefusal(404, "NotFound", told.problem)
+        if answer.problem:
+            raise WebRefusal(404, "NotFound", answer.problem)
         self._at = at
 
-    async def _answer_of(self, asked: MomentRequest) -> MomentAnswer:
+    async def _answer_of(self, request: MomentRequest) -> MomentAnswer:
         process = self._process
         assert process is not None, "it was started"
         assert process.stdin is not None, "with a pipe"
-        process.stdin.write(msgspec.json.encode(asked) + b"\n")
+        process.stdin.write(msgspec.json.encode(request) + b"\n")
         return await self._line()
 
     async def _line(self) -> MomentAnswer:

@@ -44,10 +44,10 @@ def _copies(table: NodeTable, pod: PodInfo, rows: list[int]) -> list[int]:
     if not rows:
         return []
     room = table.allowed_pods.values[rows] - table.pod_count.values[rows]
-    for resource, asked in pod.shape.requests.items():
-        if asked > 0:
+    for resource, requested in pod.shape.requests.items():
+        if requested > 0:
             offered = np.array([table.offered.by_row[row].get(resource, 0) for row in rows], np.int64)
             taken = np.array([table.amounts_requested.amount(resource, row) for row in rows], np.int64)
-            room = np.minimum(room, (offered - taken) // asked)
+            room = np.minimum(room, (offered - taken) // requested)
     copies: list[int] = np.maximum(room, 0).tolist()
     return copies

@@ -236,13 +236,13 @@ class ExtenderCycle:
         """Return the sum of priorities of all extenders, called concurrently; failures are ignored."""
         nodes = self._nodes(names)
         async with asyncio.TaskGroup() as group:
-            asked = [
+            tasks = [
                 group.create_task(_priorities_of(extender, pod, nodes))
                 for extender in extenders
                 if extender.is_prioritizer
             ]
         added: dict[str, int] = {}
-        for task in asked:
+        for task in tasks:
             for name, score in task.result().items():
                 added[name] = added.get(name, 0) + score
         return added

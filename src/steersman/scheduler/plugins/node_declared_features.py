@@ -140,8 +140,8 @@ class MissingFeatures(FilterKernel):
         self._reason = reason
 
     def rows(self, rows: Rows) -> ReasonColumn:
-        asked, alive = np.arange(self._view.capacity)[rows], self._view.alive
-        return np.fromiter((self.row(row) if alive[row] else 0 for row in asked.tolist()), np.int32, len(asked))
+        indexes, alive = np.arange(self._view.capacity)[rows], self._view.alive
+        return np.fromiter((self.row(row) if alive[row] else 0 for row in indexes.tolist()), np.int32, len(indexes))
 
     def row(self, row: int) -> int:
         return 0 if self._needed.issubset(self._view.node(row).status.declared_features) else self._reason

@@ -78,9 +78,11 @@ def _check(method: str, registered: ClusterEvent, events: EventsByResource) -> N
     if happening is None:
         raise PluginError(f'{method}: there are no events of "{resource}"{_instead(resource, events)}')
     if not any(registered.matches(event) for event in happening):
-        asked = " | ".join(action.name or "" for action in registered.action) or "NONE"
+        actions_text = " | ".join(action.name or "" for action in registered.action) or "NONE"
         actions = dict.fromkeys(event.action.name or ACTION_NAMES[event.action] for event in happening)
-        raise PluginError(f'{method}: {asked} never happens to "{resource}"; its actions are {", ".join(actions)}')
+        raise PluginError(
+            f'{method}: {actions_text} never happens to "{resource}"; its actions are {", ".join(actions)}'
+        )
 
 
 def _instead(resource: str, known: Collection[str]) -> str:

@@ -88,10 +88,10 @@ class NodeProbe:
         profile = self.profile_of(pod)
         if profile is None:
             return (f'no profile for scheduler name "{pod.scheduler_name}"',)
-        asked = LASTING_FILTERS.difference(without)
+        filters = LASTING_FILTERS.difference(without)
         state, skipped = CycleState(), set[str]()
         for pre_filter in profile.pre_filter:
-            _, status = pre_filter.run(state, pod, [node]) if pre_filter.name in asked else (None, None)
+            _, status = pre_filter.run(state, pod, [node]) if pre_filter.name in filters else (None, None)
             if is_skip(status):
                 skipped.add(pre_filter.name)
             elif status is not None:
@@ -99,7 +99,7 @@ class NodeProbe:
         return tuple(
             reason
             for call in profile.filter
-            if call.name in asked and call.name not in skipped
+            if call.name in filters and call.name not in skipped
             if (status := call.run(state, pod, node)) is not None
             for reason in status.reasons
         )

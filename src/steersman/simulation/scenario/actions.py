@@ -61,10 +61,10 @@ class Actions:
             raise error if error.field and error.field.startswith(path) else error.located(field=path) from error
 
     def _perform(self, step: Step, objects: Sequence[api.Object], path: str) -> str:
-        for field, (act, told) in NODE_ACTIONS.items():
+        for field, (act, verb) in NODE_ACTIONS.items():
             choice: NodeChoice | None = getattr(step, field)
             if choice is not None:
-                return self._do_to_nodes(choice, act, told, path)
+                return self._do_to_nodes(choice, act, verb, path)
         if step.apply is not None:
             self._simulation.apply(objects)
             return f"applied {_named([_name(obj) for obj in objects])}"
@@ -99,11 +99,11 @@ class Actions:
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
-    def _do_to_nodes(self, choice: NodeChoice, act: Callable[[Simulation, str], object], told: str, path: str) -> str:
+    def _do_to_nodes(self, choice: NodeChoice, act: Callable[[Simulation, str], object], verb: str, path: str) -> str:
         names = chosen_nodes(choice, self._simulation.cluster, path)
         for name in names:
             act(self._simulation, name)
-        return _nodes_sentence(names, told)
+        return _nodes_sentence(names, verb)
 
     def _add_nodes(self, new: NewNodes) -> str:
         taken = self._simulation.cluster.objects(api.Node)
@@ -195,7 +195,7 @@ def _named(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else shown or "nothing"
 
 
-def _nodes_sentence(names: Sequence[str], told: str) -> str:
+def _nodes_sentence(names: Sequence[str], verb: str) -> str:
     if not names:
-        return f"no nodes {told}: none matches"
-    return f"{'node' if len(names) == 1 else f'{len(names)} nodes'} {_named(names)} {told}"
+        return f"no nodes {verb}: none matches"
+    return f"{'node' if len(names) == 1 else f'{len(names)} nodes'} {_named(names)} {verb}"

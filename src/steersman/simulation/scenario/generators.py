@@ -261,8 +261,8 @@ def _job_requesting(job: api.Job, requests: dict[str, str]) -> api.Job:
     template: dict[str, Any] = job.spec.template
     first, *others = template["spec"]["containers"]
     resources = first.get("resources") or {}
-    asked = {**resources, "requests": {**(resources.get("requests") or {}), **requests}}
-    spec = {**template["spec"], "containers": [{**first, "resources": asked}, *others]}
+    resources_with_requests = {**resources, "requests": {**(resources.get("requests") or {}), **requests}}
+    spec = {**template["spec"], "containers": [{**first, "resources": resources_with_requests}, *others]}
     changed: api.Job = _replace(job, spec=_replace(job.spec, template={**template, "spec": spec}))
     quantity_checks.check_quantities(changed)
     return changed

@@ -53,12 +53,12 @@ def _notes(result: SweepResult) -> Iterator[str]:
 
 def _answer(result: SweepResult) -> str:
     cells = [cell for cell in result.cells if "pending" in cell.estimates]
-    told = f"{result.done:,} runs in {len(result.cells)} cell{'s' if len(result.cells) > 1 else ''}"
+    summary = f"{result.done:,} runs in {len(result.cells)} cell{'s' if len(result.cells) > 1 else ''}"
     if not cells:
-        return f"{told}; none could be carried out."
+        return f"{summary}; none could be carried out."
     best = min(cells, key=lambda cell: (_mean(cell, "pending"), _mean(cell, "waitP99")))
     waiting = f", and 99 of 100 wait no longer than {_mean(best, 'waitP99'):.0f} s" if _mean(best, "waitP99") else ""
-    return f"{told}: with {best.name} the fewest pods are pending, {_mean(best, 'pending'):.1f} on average{waiting}."
+    return f"{summary}: with {best.name} the fewest pods are pending, {_mean(best, 'pending'):.1f} on average{waiting}."
 
 
 def _sections(result: SweepResult) -> Iterator[Section]:

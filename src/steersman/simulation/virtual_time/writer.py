@@ -155,8 +155,8 @@ class StoreWriter(EventReports):
 
     async def set_extended_resource_claim(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
         stored = self._store.get(api.Pod, api.key(pod))
-        told = msgspec.structs.replace(stored.status, extended_resource_claim_status=status)
-        self._store.update_status(msgspec.structs.replace(stored, status=told))
+        new_status = msgspec.structs.replace(stored.status, extended_resource_claim_status=status)
+        self._store.update_status(msgspec.structs.replace(stored, status=new_status))
 
     def report_failure(self, failure: Failure) -> None:
         self.report_failed_attempt(failure)

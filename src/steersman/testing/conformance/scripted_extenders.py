@@ -84,10 +84,10 @@ class ScriptedTransport:
         if verb == "filter":
             return _filter_answer(script, args)
         if verb == _PRIORITIZE:
-            asked = {*_node_names(args), *script.get("add", ())}
+            names = {*_node_names(args), *script.get("add", ())}
             scores = script.get("scores", {})
             added = {name: scores.get(name, 10) for name in script.get("add", ())}
-            return [{"Host": name, "Score": score} for name, score in {**scores, **added}.items() if name in asked]
+            return [{"Host": name, "Score": score} for name, score in {**scores, **added}.items() if name in names]
         if verb == "preempt":
             return {"NodeNameToMetaVictims": self._victims_answer(script, args)}
         return {"Error": script.get("error", "")}
@@ -116,20 +116,20 @@ def _filter_answer(script: Script, args: Document) -> Document:
     error = script.get("error", "")
     if error:
         return {"Error": error}
-    asked = _node_names(args)
-    failed, unresolvable = (_reasons(script.get(key, {}), asked) for key in ("reject", "unresolvable"))
+    requested = _node_names(args)
+    failed, unresolvable = (_reasons(script.get(key, {}), requested) for key in ("reject", "unresolvable"))
     gone = {*failed, *unresolvable, *script.get("drop", ())}
     answer: Document = {"FailedNodes": failed, "FailedAndUnresolvableNodes": unresolvable}
     if args["NodeNames"] is not None:
-        names = [name for name in asked if name not in gone]
+        names = [name for name in requested if name not in gone]
         return {**answer, "NodeNames": [*names, *script.get("add", ())]}
     items = [node for node in args["Nodes"]["items"] if node["metadata"]["name"] not in gone]
     items += [{"metadata": {"name": name}} for name in script.get("add", ())]
     return {**answer, "Nodes": {"items": items}}
 
 
-def _reasons(reasons: Mapping[str, str], asked: Iterable[str]) -> dict[str, str]:
-    return {name: reasons[name] for name in asked if name in reasons}
+def _reasons(reasons: Mapping[str, str], nodes: Iterable[str]) -> dict[str, str]:
+    return {name: reasons[name] for name in nodes if name in reasons}
 
 
 def _pod_of(args: Document) -> str:

@@ -248,13 +248,13 @@ class ClaimFilter:
         self, cycle: CycleClaims, pod: api.Pod, node: NodeInfo
     ) -> tuple[list[PreparedClaim], NodeClaim | None] | Status:
         """Return the claims to allocate, in order, with the node's claim for extended resources."""
-        asked = self._extended_for(cycle, pod, node)
-        if isinstance(asked, Status):
-            return asked
+        extended = self._extended_for(cycle, pod, node)
+        if isinstance(extended, Status):
+            return extended
         if cycle.prepared is None:
             own = [c for index, c in cycle.to_allocate() if index < cycle.own_count and index not in cycle.shared]
             cycle.prepared = self._prepare(own)
-        return (cycle.prepared, None) if asked is None else ([*cycle.prepared, asked[1]], asked[0])
+        return (cycle.prepared, None) if extended is None else ([*cycle.prepared, extended[1]], extended[0])
 
     def _extended_for(
         self, cycle: CycleClaims, pod: api.Pod, node: NodeInfo

@@ -133,8 +133,8 @@ class UsableRows(ClusterFilterKernel):
         reasons = [BOUND_REASONS[bound], WAITING_REASONS[waiting]]
         if bound == PV_NOT_EXIST:
             reasons.reverse()
-        told = [reason for reason in reasons if reason]
-        return self._statuses.id_of(unresolvable(*told)) if told else 0
+        known = [reason for reason in reasons if reason]
+        return self._statuses.id_of(unresolvable(*known)) if known else 0
 
 
 class ScoredRows(ClusterScoreKernel):

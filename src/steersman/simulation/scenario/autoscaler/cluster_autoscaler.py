@@ -86,41 +86,43 @@ class ClusterAutoscaler:
 
     def fill_pools(self) -> list[str]:
         """Fill every pool to its minimum size, at the start."""
-        told = []
+        lines = []
         sizes = Counter(map(pool_of, self._simulation.cluster.objects(api.Node).values()))
         for pool in self._pools:
             missing = pool.min - sizes[pool.name]
             if missing > 0:
                 taken = self._simulation.cluster.objects(api.Node)
                 self._simulation.add(self._pools.new_nodes(pool, missing, taken))
-                told.append(f"pool {pool.name} begins with {counted(missing, 'more node')}: it has at least {pool.min}")
-        return told
+                lines.append(
+                    f"pool {pool.name} begins with {counted(missing, 'more node')}: it has at least {pool.min}"
+                )
+        return lines
 
     def act(self) -> list[str]:
         """Perform all due actions, and return a line for each."""
         now = self._simulation.now
-        told = self._arrive(now)
+        lines = self._arrive(now)
         if now < self._next_scan:
-            return told
+            return lines
         self._next_scan = now + self._times.scan_interval
         if self._simulation.cluster.version == self._seen_version and now < self._wakes_at:
-            return told
-        return [*told, *self._scan(now)]
+            return lines
+        return [*lines, *self._scan(now)]
 
     def _scan(self, now: float) -> list[str]:
-        told = self._go_on_draining(now)
+        lines = self._go_on_draining(now)
         grown = self._grow(now)
         if grown:
-            told += grown
+            lines += grown
             self._wakes_at = now
         elif self._settings.scale_down:
-            told += self._shrink(now)
+            lines += self._shrink(now)
         else:
             self._wakes_at = float("inf")
         deadlines = [drain.deadline for drain in self._draining.values() if drain.deadline > now]
         self._wakes_at = min([self._wakes_at, *deadlines])
         self._seen_version = self._simulation.cluster.version
-        return told
+        return lines
 
     # -- more nodes --------------------------------------------------------------------------------------------------
 
@@ -167,11 +169,11 @@ class ClusterAutoscaler:
         )
         removable = self._within_limits(unneeded)
         due = {node.name: max(cool, since[node.name] + self._delay(node.name)) for node in removable}
-        told = self._remove([node for node in removable if due[node.name] <= now], now)
+        lines = self._remove([node for node in removable if due[node.name] <= now], now)
         self._mark_candidates(names - self._draining.keys())
         later = [self._scale_down.next_recheck(), *(moment for moment in due.values() if moment > now)]
-        self._wakes_at = now if told else min(later)
-        return told
+        self._wakes_at = now if lines else min(later)
+        return lines
 
     def _delay(self, name: str) -> float:
         return self._pools[pool_of(self._simulation.cluster.get(api.Node, name))].scale_down_delay_seconds
@@ -193,22 +195,22 @@ class ClusterAutoscaler:
 
     def _remove(self, nodes: Sequence[UnneededNode], now: float) -> list[str]:
         """Delete empty nodes up to the bulk limit; drain a node with pods if no other drains."""
-        told: list[str] = []
+        lines: list[str] = []
         empty = [node.name for node in nodes if not node.pods][: self._settings.max_empty_bulk_delete]
         if empty:
             self._delete(empty)
-            told.append(f"{_nodes(empty)} removed, empty")
+            lines.append(f"{_nodes(empty)} removed, empty")
         with_pods = next((node for node in nodes if node.pods), None)
         if with_pods is not None and not self._draining:
             self._set_taint(with_pods.name, f"{TO_BE_DELETED}={int(now)}:NoSchedule")
             pool = pool_of(self._simulation.cluster.get(api.Node, with_pods.name))
             self._draining[with_pods.name] = _Drain(pool, now + self._times.max_pod_eviction_time)
             self._simulation.drain(with_pods.name)
-            told.append(f"node {with_pods.name} is drained: {counted(len(with_pods.pods), 'pod')} would fit elsewhere")
-        return told
+            lines.append(f"node {with_pods.name} is drained: {counted(len(with_pods.pods), 'pod')} would fit elsewhere")
+        return lines
 
     def _go_on_draining(self, now: float) -> list[str]:
-        told: list[str] = []
+        lines: list[str] = []
         nodes = self._simulation.cluster.objects(api.Node)
         for name, drain in list(self._draining.items()):
             left = self._pods_left(name)
@@ -217,14 +219,14 @@ class ClusterAutoscaler:
             elif not left:
                 del self._draining[name]
                 self._delete([name])
-                told.append(f"node {name} removed")
+                lines.append(f"node {name} removed")
             elif now >= drain.deadline and any(pod.metadata.deletion_timestamp is None for pod in left):
                 del self._draining[name]
                 self._last_failure = now
                 self._take_taint(name, TO_BE_DELETED)
                 self._simulation.uncordon(name)
-                told.append(f"node {name} stays: {counted(len(left), 'pod')} could not be evicted")
-        return told
+                lines.append(f"node {name} stays: {counted(len(left), 'pod')} could not be evicted")
+        return lines
 
     def _pods_left(self, name: str) -> list[api.Pod]:
         drainability = Drainability(self._simulation.cluster, self._settings)

@@ -118,14 +118,16 @@ class ScaleDown:
     def _utilisation(self, node: api.Node, pods: Iterable[api.Pod]) -> float:
         """Return the larger requested share of CPU and memory, optionally without daemon pods."""
         offered = node_allocatable(node)
-        asked, apart = dict.fromkeys(("cpu", "memory"), 0), dict.fromkeys(("cpu", "memory"), 0)
+        requested, apart = dict.fromkeys(("cpu", "memory"), 0), dict.fromkeys(("cpu", "memory"), 0)
         for pod in pods:
             requests = pod_requests(pod)
             is_apart = self._settings.ignore_daemonsets_utilization and belongs_to_node(pod)
-            for resource in asked:
-                (apart if is_apart else asked)[resource] += requests.get(resource, 0)
+            for resource in requested:
+                (apart if is_apart else requested)[resource] += requests.get(resource, 0)
         shares = (
-            asked[name] / (offered.get(name, 0) - apart[name]) for name in asked if offered.get(name, 0) > apart[name]
+            requested[name] / (offered.get(name, 0) - apart[name])
+            for name in requested
+            if offered.get(name, 0) > apart[name]
         )
         return max(shares, default=0.0)
 

@@ -168,8 +168,8 @@ def _waste(option: ScaleUpOption, simulation: Simulation) -> float:
     """Return the sum of the unused shares of CPU and memory of the new nodes."""
     offered = node_allocatable(option.pool.make_node(0))
     pods = simulation.cluster.objects(api.Pod)
-    asked = [pod_requests(pods[key]) for key in option.pods]
-    return sum(_unused(offered, asked, resource, option.nodes) for resource in ("cpu", "memory"))
+    requests = [pod_requests(pods[key]) for key in option.pods]
+    return sum(_unused(offered, requests, resource, option.nodes) for resource in ("cpu", "memory"))
 
 
 def _unused(offered: dict[str, int], asked: Iterable[dict[str, int]], resource: str, nodes: int) -> float:

@@ -208,36 +208,36 @@ class _RequestReader:
         return self._made(exactly, request.name, "", bool(exactly.admin_access))
 
     def _made(
-        self, asked: api.ExactDeviceRequest | api.DeviceSubRequest, name: str, parent: str, admin_access: bool = False
+        self, request: api.ExactDeviceRequest | api.DeviceSubRequest, name: str, parent: str, admin_access: bool = False
     ) -> DeviceRequirement:
-        self._check(asked, name, parent)
-        device_class = self._class(asked.device_class_name, name)
+        self._check(request, name, parent)
+        device_class = self._class(request.device_class_name, name)
         return DeviceRequirement(
             claim=self._key,
             name=name,
             parent=parent,
             device_class=device_class,
             class_expressions=expressions_of(device_class.spec.selectors),
-            expressions=expressions_of(asked.selectors),
-            wants_all=asked.allocation_mode == "All",
-            count=asked.count,
+            expressions=expressions_of(request.selectors),
+            wants_all=request.allocation_mode == "All",
+            count=request.count,
             admin_access=admin_access,
-            tolerations=asked.tolerations,
-            capacity=asked.capacity,
+            tolerations=request.tolerations,
+            capacity=request.capacity,
         )
 
-    def _check(self, asked: api.ExactDeviceRequest | api.DeviceSubRequest, name: str, parent: str) -> None:
-        if asked.capacity is not None and not self._features.consumable_capacity:
+    def _check(self, request: api.ExactDeviceRequest | api.DeviceSubRequest, name: str, parent: str) -> None:
+        if request.capacity is not None and not self._features.consumable_capacity:
             kind = "subrequest" if parent else "request"
             raise AllocationFault(
                 f"claim {self._key}, {kind} {name}: has capacity requests, but the DRAConsumableCapacity feature is disabled"
             )
-        for index, selector in enumerate(asked.selectors):
+        for index, selector in enumerate(request.selectors):
             if selector.cel is None:
                 why = f"selector #{index}: CEL expression empty (unsupported selector type?)"
                 raise AllocationFault(f"claim {self._key}, request {name}, {why}")
-        if asked.allocation_mode not in ("ExactCount", "All"):
-            raise self._fault(name, f"unsupported count mode {asked.allocation_mode}")
+        if request.allocation_mode not in ("ExactCount", "All"):
+            raise self._fault(name, f"unsupported count mode {request.allocation_mode}")
 
     def _class(self, class_name: str, request: str) -> api.DeviceClass:
         if not class_name:

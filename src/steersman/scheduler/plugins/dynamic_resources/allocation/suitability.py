@@ -143,8 +143,8 @@ def consumed_capacity(
     device: Device, wanted: CapacityRequirements | None, fractional: bool = False
 ) -> dict[str, Quantity]:
     """Return the consumed amount of each capacity. If `fractional`, steps may be fractions."""
-    asked = wanted.requests if wanted is not None else {}
-    return {name: _consumption(asked.get(name), capacity, fractional) for name, capacity in device.capacity.items()}
+    requested = wanted.requests if wanted is not None else {}
+    return {name: _consumption(requested.get(name), capacity, fractional) for name, capacity in device.capacity.items()}
 
 
 def has_capacity(
@@ -157,9 +157,9 @@ def has_capacity(
     """Return whether the free capacity suffices for the request."""
     if wanted is not None and any(name not in device.capacity for name in wanted.requests):
         return False
-    asked = wanted.requests if wanted is not None else {}
+    requested = wanted.requests if wanted is not None else {}
     for name, capacity in device.capacity.items():
-        taken = _consumption(asked.get(name), capacity, fractional)
+        taken = _consumption(requested.get(name), capacity, fractional)
         if _violates(taken, capacity.request_policy, fractional):
             return False
         if nanos(taken) + allocated.get(name, 0) + allocating.get(name, 0) > nanos(capacity.value):
@@ -167,38 +167,38 @@ def has_capacity(
     return True
 
 
-def _consumption(asked: Quantity | None, capacity: DeviceCapacity, fractional: bool) -> Quantity:
+def _consumption(requested: Quantity | None, capacity: DeviceCapacity, fractional: bool) -> Quantity:
     policy = capacity.request_policy
-    if asked is None:
+    if requested is None:
         return capacity.value if policy is None or policy.default is None else policy.default
     if policy is None:
-        return asked
+        return requested
     if policy.valid_range is not None and policy.valid_range.min is not None:
-        return _raised_into_range(asked, policy.valid_range, fractional)
-    return next((valid for valid in policy.valid_values if nanos(asked) <= nanos(valid)), asked)
+        return _raised_into_range(requested, policy.valid_range, fractional)
+    return next((valid for valid in policy.valid_values if nanos(requested) <= nanos(valid)), requested)
 
 
-def _raised_into_range(asked: Quantity, valid: CapacityRequestPolicyRange, fractional: bool) -> Quantity:
+def _raised_into_range(requested: Quantity, valid: CapacityRequestPolicyRange, fractional: bool) -> Quantity:
     assert valid.min is not None
-    if nanos(asked) < nanos(valid.min):
+    if nanos(requested) < nanos(valid.min):
         return valid.min
     if valid.step is None:
-        return asked
+        return requested
     if fractional and _are_milli_values(valid):
-        return _raised_by_milli_steps(asked, nanos(valid.min) // _MILLI, valid.step)
+        return _raised_by_milli_steps(requested, nanos(valid.min) // _MILLI, valid.step)
     least, step = value_of(valid.min), value_of(valid.step)
-    steps = -(-(value_of(asked) - least) // step)
+    steps = -(-(value_of(requested) - least) // step)
     return canonical(Amount(least + step * steps, 0, Format.BINARY_SI, is_int64=True))
 
 
-def _raised_by_milli_steps(asked: Quantity, least: int, step: Quantity) -> Quantity:
-    wanted, rest = divmod(nanos(asked), _MILLI)
+def _raised_by_milli_steps(requested: Quantity, least: int, step: Quantity) -> Quantity:
+    wanted, rest = divmod(nanos(requested), _MILLI)
     if rest:
-        raise AllocationFault(f"{ERR_NOT_REPRESENTABLE}: request {asked} is not a representable milli value")
+        raise AllocationFault(f"{ERR_NOT_REPRESENTABLE}: request {requested} is not a representable milli value")
     milli_step = nanos(step) // _MILLI
     raised = least - (least - wanted) // milli_step * milli_step
     if raised > MAX_INT64:
-        reason = f"rounding request {asked} up to the next step passes the milli-value range"
+        reason = f"rounding request {requested} up to the next step passes the milli-value range"
         raise AllocationFault(f"{ERR_NOT_REPRESENTABLE}: {reason}")
     whole, rest = divmod(raised, 1000)
     unscaled, scale = (raised, MILLI) if rest else (whole, 0)
