@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The extension points: one base class each, under upstream's names.
 
-A plugin is a class with a `name` that derives from the points it takes part in, for example
+A plugin is a class with a `name` that derives from the base classes of its extension points, for
+example
 
     class CheapNodes(ScorePlugin):
         name = "CheapNodes"
@@ -9,10 +10,10 @@ A plugin is a class with a `name` that derives from the points it takes part in,
         def score(self, pod, node):
             return 100 - min(100, int(node.labels.get("price", "100")))
 
-The base classes say that a plugin takes part, and of what types its methods are; a method that is missing is reported when a
-profile is built. A method may leave out the leading `state` parameter when it does not need it: `score(self, pod, node)` and
-`score(self, state, pod, node)` are both fine. That is why the methods are declared as attributes, of either type: a type
-checker accepts both forms, and finds arguments in a wrong order.
+A missing method is reported when a profile is built. A method may omit the leading `state`
+parameter: `score(self, pod, node)` and `score(self, state, pod, node)` are both accepted. Methods
+are therefore declared as attributes of either type, so that a type checker accepts both forms and
+finds arguments in the wrong order.
 
 `pod` is always a `PodInfo`, `node` a `NodeInfo`, `nodes` a sequence of them; `node_name` a string.
 """

@@ -65,7 +65,8 @@ class SearchEffort(Part, frozen=True):
 
 
 class NodesAnswer(PlanAnswer, frozen=True, kw_only=True):
-    """How many nodes of which pool come and go, what that costs, and what no plan can cost less than."""
+    """Nodes to add and remove by pool, the cost of the plan, and a lower bound for the cost of all
+    plans."""
 
     KIND: ClassVar[str] = "Nodes"
 

@@ -52,7 +52,7 @@ class Changed(Part, frozen=True):
 
 
 class ContainerRequest(Part, frozen=True):
-    """The requests to write into the template of a workload, as quantities; "" where there is none."""
+    """Requests to write into the template of a workload, as quantities; "" for none."""
 
     workload: str
     container: str
@@ -64,7 +64,7 @@ class ContainerRequest(Part, frozen=True):
 
 
 class Requests(PlanAnswer, frozen=True, kw_only=True):
-    """The cluster as it is beside one whose pods ask for what they use."""
+    """The cluster now, and if its pods requested what they use."""
 
     KIND: ClassVar[str] = "Requests"
 

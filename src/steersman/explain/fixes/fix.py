@@ -98,11 +98,11 @@ class ObjectPatch(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Fix(PlainStruct, frozen=True, rename="camel"):
-    """Changes that were tried together on a copy of the cluster, from the beginning, and made the pod schedule.
+    """Changes that made the pod schedule when they were tried together on a copy of the cluster.
 
-    A program carries out `moves`, `patches`, `delete` and `create` in this order. Of files, the patches have everything, and
-    moves are among them. Of a live cluster they are such that an API server takes them: what cannot be changed is removed and
-    created again; a machine to add is in `new_nodes` alone.
+    A program carries out `moves`, `patches`, `delete` and `create` in this order. For files, the
+    patches are complete and include the moves. For a live cluster they are accepted by an API
+    server: immutable objects are deleted and recreated, and a node to add is only in `new_nodes`.
     """
 
     kind: FixKind

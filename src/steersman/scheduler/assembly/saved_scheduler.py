@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of a scheduler as data, beyond the objects that it knows: what a record keeps to be replayed from there.
+"""The state of a scheduler as data, apart from its objects, so that a replay can continue from a
+record.
 
     Scheduler ─► save_scheduler ─► SavedScheduler, ObjectOrder ─► record ─► restore_scheduler ─► Scheduler
 
-A scheduler is saved between two stimuli while none of its coroutines waits, apart from bindings that are a single request. What
-coroutines, plugins of others and claims in flight hold is in no `SavedScheduler`: `save_scheduler` returns None then.
+A scheduler is saved between two stimuli while none of its coroutines waits, except for bindings
+that are a single request. The state of coroutines, out-of-tree plugins and claims in flight is not
+data: while there is any, `save_scheduler` returns None.
 """
 
 from __future__ import annotations
@@ -28,20 +30,20 @@ from steersman.scheduler.state.pod_lifecycle import CachedPodState
 
 
 class SavedBinding(msgspec.Struct, frozen=True, array_like=True):
-    """A binding that is one request."""
+    """A binding that is a single request."""
 
     pod: SavedPod
     node: str
     #: Whether the node had room for the pod when it was chosen.
     fitted: bool
-    #: Whether the request was made.
+    #: Whether the request was sent.
     is_under_way: bool
     #: Whether the cluster has not changed since the decision.
     is_current: bool
 
 
 class AssumedPod(msgspec.Struct, frozen=True, array_like=True):
-    """A pod on a node as the scheduler decided; the API server has not shown it there yet."""
+    """A pod assumed on a node, not yet confirmed by the watch."""
 
     uid: str
     node: str
@@ -49,7 +51,7 @@ class AssumedPod(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SavedScheduler(msgspec.Struct, frozen=True):
-    """What a scheduler knows beside the objects of the cluster."""
+    """State of a scheduler besides the objects of the cluster."""
 
     random: tuple[int, ...]
     rows: RowLayout
@@ -57,14 +59,15 @@ class SavedScheduler(msgspec.Struct, frozen=True):
     queue: SavedQueue
     assumed: tuple[AssumedPod, ...] = ()
     bindings: tuple[SavedBinding, ...] = ()
-    #: By profile, the preemptors whose preemption has ended: uid → key.
+    #: Preemptors whose preemption has ended, as uid → key, by profile.
     preempted: dict[str, dict[str, str]] = {}
-    #: The scheduler's monotonic clock.
+    #: Monotonic time of the scheduler's clock.
     clock: float = 0.0
 
 
 class ObjectOrder:
-    """The order in which another scheduler has to get the objects; sorting is left to the thread that writes them."""
+    """The order in which a restored scheduler must receive the objects; sorted by the thread that
+    writes them."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         table = scheduler.cache.nodes
@@ -134,9 +137,10 @@ def restore_scheduler(
     objects: Sequence[api.Object],
     before_binding: Callable[[int], None],
 ) -> None:
-    """Give the state to a new scheduler that knows nothing yet. `objects` are in the `ObjectOrder`.
+    """Give the state to a new scheduler without objects.
 
-    `before_binding` is called with a number before each request that was under way is begun again. Raises `InputError`.
+    `objects` are in the `ObjectOrder`. `before_binding` is called with a number before each request
+    in progress is sent again. Raises `InputError`.
     """
     try:
         assert isinstance(scheduler.cycle.rng, SeededRng)
@@ -154,7 +158,8 @@ def restore_scheduler(
 
 
 def _deliver(scheduler: Scheduler, saved: SavedScheduler, objects: Sequence[api.Object]) -> None:
-    """Deliver the objects, and assume pods in their turn, so that nodes have their pods in the same order."""
+    """Pass on the objects, and assume pods in their turn, so that nodes list their pods in the same
+    order."""
     assumed = {one.uid: one for one in saved.assumed}
     for obj in objects:
         try:

@@ -122,7 +122,7 @@ class BindingCycle:
 
     @property
     def direct(self) -> DirectBindings | None:
-        """The bindings that are single requests; None: this writer needs a task for each."""
+        """The bindings that are single requests; None if the writer needs a task for each."""
         return self._direct
 
     @property

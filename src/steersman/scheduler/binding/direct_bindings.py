@@ -78,21 +78,21 @@ class DirectBindings:
 
     @property
     def in_progress(self) -> Sequence[DirectBinding]:
-        """Bindings whose requests have no answer yet, in the order in which they were made."""
+        """Bindings whose requests were sent and not answered, in the order of sending."""
         return tuple(self._in_progress.values())
 
     @property
     def waiting(self) -> Sequence[DirectBinding]:
-        """Bindings whose requests have not been made yet, the next one first."""
+        """Bindings whose requests were not sent, in order."""
         return tuple(self._waiting)
 
     @property
     def has_waiting_task(self) -> bool:
-        """Whether the task that the host knows of waits; False also when it is about to continue."""
+        """Whether the host's task waits; False also when it is about to continue."""
         return self._wake is not None and not self._wake.is_set()
 
     def restore_waiting(self, bindings: Iterable[DirectBinding]) -> None:
-        """Let bindings wait behind those that were added."""
+        """Queue bindings after those that were added."""
         self._waiting.extend(bindings)
 
     def _begin_next(self) -> None:

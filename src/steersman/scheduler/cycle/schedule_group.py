@@ -258,7 +258,8 @@ class GroupScheduling:
         return result
 
     def _no_placement_fits(self, group: PodGroupInfo, count: int, first: Results, results: Results) -> GroupResult:
-        """Return the result in the first placement, whose members tell why they do not fit."""
+        """Return the result in the first placement, whose members have the reasons why they do not
+        fit."""
         result = first[group.key]
         assert result.status.value is not None, "the first placement failed"
         message = NO_PLACEMENT_FITS.format(count, short_message(result.status.value))

@@ -2,8 +2,8 @@
 """Evaluates one pod against all nodes of a running scheduler, now, without changing anything.
 
 `explain_now` gives the full explanation, `evaluated` the evaluation for pages, `explain_rejections`
-and `cause_now` what rejects the pod. A pod with a node is evaluated as if it had none: it is taken
-out of the columns for that moment. Everything here runs between two scheduling cycles.
+and `cause_now` what rejects the pod. A pod with a node is evaluated as if it had none: it is
+removed from the columns temporarily. Everything here runs between two scheduling cycles.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 memory tuning.
 
 `steersman run` and `steersman bench` drive a scheduler by `SchedulingLoop`. Simulations and the
-test harness, whose time is virtual, use `simulation.driver`, which flushes the queue at the same
+test harness, whose time is virtual, use `simulation.virtual_time`, which flushes the queue at the same
 intervals. `ScaledClock` and `LoopTimers` are the time of a sandbox.
 """
 

@@ -164,7 +164,7 @@ class ScaledClock:
 
 
 class LoopTimers:
-    """Implements `embedded.Timers` on an event loop. Exceptions of callbacks go to the loop's
+    """Implements `cluster.store.Timers` on an event loop. Exceptions of callbacks go to the loop's
     exception handler."""
 
     def __init__(

@@ -27,7 +27,7 @@ def _copied_timers(copies: GraphCopy, timers: list[Timer]) -> list[Timer]:
 
 @copied_attributes(_heap=_copied_timers)
 class TimerHeap:
-    """Implements `embedded.Timers`; timers with the same due time are called in the order in which
+    """Implements `cluster.store.Timers`; timers with the same due time are called in the order in which
     they were set."""
 
     def __init__(self) -> None:

@@ -68,12 +68,13 @@ class Budgets:
         return [budget for budget in self._selecting(pod) if pod.name not in budget.disrupted]
 
     def are_violated_by(self, pods: Iterable[PodInfo]) -> bool:
-        """Return whether any budget is violated if all of the pods go, in whichever order."""
+        """Return whether any budget is violated if all of the pods are evicted, in any order."""
         used: dict[Budget, int] = {}
         return any(self._charge(pod, used) for pod in pods)
 
     def split(self, pods: Iterable[PodInfo]) -> tuple[list[PodInfo], list[PodInfo]]:
-        """Return the pods that violate a budget if all of them go in this order, and the other pods."""
+        """Return the pods that violate a budget if all are evicted in this order, and the other
+        pods."""
         used: dict[Budget, int] = {}
         violating: list[PodInfo] = []
         others: list[PodInfo] = []
@@ -82,8 +83,8 @@ class Budgets:
         return violating, others
 
     def split_victims(self, victims: Iterable[Victim]) -> tuple[list[ViolatingVictim], list[Victim]]:
-        """Return the victims of which a pod violates a budget if all of them go in this order, with the
-        number of such pods, and the other victims."""
+        """Return the victims with a pod that violates a budget if all of them are evicted in this
+        order, the number of such pods, and the other victims."""
         used: dict[Budget, int] = {}
         violating: list[ViolatingVictim] = []
         others: list[Victim] = []

@@ -4,7 +4,7 @@
 Without pod groups every pod is a unit (`SinglePods`). With the feature gate GenericWorkload the unit of
 a pod is the highest of its groups with `disruptionMode.all` (`GroupedPods`); its pods may be on several
 nodes. The priority of a victim is that of the root of its groups. Used by the dry runs of single pods
-(`dry_run`) and of groups (`pod_group_evaluator`).
+(`dry_run`) and of groups (`group_evaluator`).
 """
 
 from __future__ import annotations

@@ -46,7 +46,8 @@ def declared_reads(plugins: Mapping[str, type]) -> tuple[type[api.Object], ...]:
 
 
 def _declared(plugins: Mapping[str, type], wanted: str, other: str) -> tuple[type[api.Object], ...]:
-    """The kinds that the plugins name in one of the two attributes. One kind has one class, whatever it is wanted for."""
+    """Return the kinds that the plugins name in one of the two attributes. A kind must be declared
+    by the same class everywhere."""
     declared: dict[str, tuple[str, type[api.Object]]] = {}
     found: dict[type[api.Object], None] = {}
     for name, plugin in plugins.items():

@@ -55,15 +55,15 @@ class InputChoice(DocumentPart, frozen=True):
         str | JsonObject | None, Meta(description="With `manifests`: a KubeletPolicy, or its file.")
     ] = None
     controllers: Annotated[
-        bool, Meta(description="With `manifests`: whether Deployments and their like make pods.")
+        bool, Meta(description="With `manifests`: whether controllers create pods of workloads.")
     ] = True
 
 
 class SeedRange(DocumentPart, frozen=True):
     """Seeds that follow each other."""
 
-    count: Annotated[int, Meta(ge=1, description="How many.")]
-    first: Annotated[int, Meta(description="The first one.")] = 0
+    count: Annotated[int, Meta(ge=1, description="Number of seeds.")]
+    first: Annotated[int, Meta(description="First seed.")] = 0
 
 
 class Sweep(DocumentPart, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ class Sweep(DocumentPart, frozen=True, kw_only=True):
     api_version: Annotated[str, Meta(description="`steersman.dev/v1alpha1`.")] = SWEEP_VERSION
     kind: Annotated[str, Meta(description="`Sweep`.")] = SWEEP_KIND
     name: Annotated[str, Meta(description="A name for reports; default: the name of the file.")] = ""
-    description: Annotated[str, Meta(description="What it is about.")] = ""
+    description: Annotated[str, Meta(description="A description for readers.")] = ""
     configurations: Annotated[
         list[ConfigurationChoice], Meta(description="Schedulers; default: kube-scheduler's own defaults.")
     ] = msgspec.field(default_factory=lambda: [ConfigurationChoice()])
