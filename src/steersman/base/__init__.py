@@ -5,7 +5,8 @@ Time and randomness: `clock`, `rng`, `timing`. Errors and text: `errors`, `inter
 `printable_text`, `redaction`, `text_tables`, `document_versions`, `report` (report model, HTML,
 notebooks). Containers and caches: `bounded_cache`, `cache_spec`, `change_log`, `grouped_dict`,
 `layered_dict`, `memo`, `graph_copy` (copies of object graphs for forks). Packaging: `build_info`,
-`lazy_exports`, `moved_packages` (old import paths). `waiting` waits for work or an event.
+`lazy_exports`, `moved_packages` (old import paths). `waiting` waits for work or an event,
+`wrapped_coroutine` observes the steps of a coroutine.
 
 Imports nothing of Steersman outside this package.
 """
@@ -38,5 +39,6 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "text_tables": "aligned counted duration_text wrap_hanging wrapped",
         "timing": "Timing",
         "waiting": "ended_before",
+        "wrapped_coroutine": "WrappedCoroutine",
     },
 )

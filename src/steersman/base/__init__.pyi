@@ -62,5 +62,6 @@ from steersman.base.text_tables import (
 )
 from steersman.base.timing import Timing as Timing
 from steersman.base.waiting import ended_before as ended_before
+from steersman.base.wrapped_coroutine import WrappedCoroutine as WrappedCoroutine
 
 __all__: list[str]

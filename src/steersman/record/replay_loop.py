@@ -8,13 +8,12 @@ step needs one of them: the record determines the order of events, not the clock
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import Context
-from types import TracebackType
 from typing import Any, Final, TypeVar, TypeVarTuple
 
-from steersman.base import ManualClock, SteersmanError
+from steersman.base import ManualClock, SteersmanError, WrappedCoroutine
 from steersman.framework import Spawn
 from steersman.record.frames import (
     AnswerBody,
@@ -77,11 +76,11 @@ class StepNotPossible(Exception):
     """The record steps a coroutine that is not ready or does not exist."""
 
 
-class GatedWork(Coroutine[Any, Any, None]):
+class GatedWork(WrappedCoroutine[None]):
     """A coroutine that continues when its gate is opened."""
 
     def __init__(self, work: Coroutine[Any, Any, Any], loop: ReplayLoop) -> None:
-        self._work = work
+        super().__init__(work)
         self._loop = loop
         #: The pending step while the coroutine waits at its gate.
         self._next: Callable[[], Any] | None = None
@@ -99,29 +98,15 @@ class GatedWork(Coroutine[Any, Any, None]):
         if self._gate is not None and not self._gate.done():
             self._gate.set_result(None)
 
-    def send(self, value: Any, /) -> Any:
-        return self._arrive(lambda: self._work.send(value))
-
-    def throw(self, kind: Any, value: object = None, trace: TracebackType | None = None, /) -> Any:
-        if value is None:
-            return self._arrive(lambda: self._work.throw(kind), is_thrown=True)
-        return self._arrive(lambda: self._work.throw(kind, value, trace), is_thrown=True)
-
-    def _arrive(self, go_on: Callable[[], Any], *, is_thrown: bool = False) -> Any:
-        if self._next is None or is_thrown:
-            self._next = go_on
+    def _step(self, resume: Callable[[], Any], raised: object = None) -> Any:
+        if self._next is None or raised is not None:
+            self._next = resume
         if self._is_open:
-            go_on, self._next, self._is_open, self._gate = self._next, None, False, None
-            return go_on()
+            resume, self._next, self._is_open, self._gate = self._next, None, False, None
+            return resume()
         self._gate = self._loop.create_future()
         self._gate._asyncio_future_blocking = True
         return self._gate
-
-    def close(self) -> None:
-        self._work.close()
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        raise TypeError("a gated coroutine is made a task")
 
 
 class GatedTasks:

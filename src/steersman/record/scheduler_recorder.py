@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from itertools import chain
-from types import TracebackType
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from steersman import api
-from steersman.base import Clock, SteersmanError
+from steersman.base import Clock, SteersmanError, WrappedCoroutine
 from steersman.framework import Spawn
 from steersman.record.frames import AnswerBody, FrameKind, RunBody, StateBody, StepCause, encoded
 from steersman.record.items import ANSWER, END, EXPECTED, STEP, TICK, TOLD, kind_text, subject_of, subject_prefix
@@ -260,11 +259,11 @@ class SchedulerRecorder(Recorder):
 # -- coroutines --------------------------------------------------------------------------------------------------------
 
 
-class RecordedWork(Coroutine[Any, Any, T], Generic[T]):
-    """A coroutine whose steps are stimuli of its scheduler. Can be awaited or run as a task."""
+class RecordedWork(WrappedCoroutine[T], Generic[T]):
+    """A coroutine whose steps are stimuli of its scheduler."""
 
     def __init__(self, work: Coroutine[Any, Any, T], number: int, recorder: SchedulerRecorder) -> None:
-        self._work = work
+        super().__init__(work)
         self.number = number
         self._recorder = recorder
         #: Whether it awaits external work, which continues by itself.
@@ -272,27 +271,21 @@ class RecordedWork(Coroutine[Any, Any, T], Generic[T]):
         #: Whether it has made its first step.
         self.has_begun = False
 
-    def send(self, value: Any, /) -> Any:
-        return self._step(StepCause.WOKEN, lambda: self._work.send(value))
-
-    def throw(self, kind: Any, value: object = None, trace: TracebackType | None = None, /) -> Any:
-        cause = _cause(kind if value is None else value)
-        if value is None:
-            return self._step(cause, lambda: self._work.throw(kind))
-        return self._step(cause, lambda: self._work.throw(kind, value, trace))
+    def _step(self, resume: Callable[[], Any], raised: object = None) -> Any:
+        return self._record_step(_cause(raised), resume)
 
     def close(self) -> None:
         self.is_outside = False
-        self._step(StepCause.CLOSED, self._work.close)
+        self._record_step(StepCause.CLOSED, self._work.close)
 
-    def _step(self, cause: StepCause, go_on: Callable[[], Any]) -> Any:
+    def _record_step(self, cause: StepCause, resume: Callable[[], Any]) -> Any:
         recorder = self._recorder
         recorder.stepping = self
         if not self.is_outside:
             recorder.steps(self.number, cause)  # a snapshot may be made here, before the step
         self.has_begun = True
         try:
-            awaited = go_on()
+            awaited = resume()
         except BaseException:
             recorder.open_tasks.pop(self.number, None)
             raise
@@ -305,32 +298,21 @@ class RecordedWork(Coroutine[Any, Any, T], Generic[T]):
             if not self.is_outside or recorder.is_inside:
                 recorder.end()
 
-    def __await__(self) -> Generator[Any, Any, T]:
-        return _stepped(self)
 
-
-class HostWork(Coroutine[Any, Any, T], Generic[T]):
+class HostWork(WrappedCoroutine[T], Generic[T]):
     """A coroutine of the host, awaited by the scheduler. While it runs, the scheduler does not."""
 
     def __init__(self, work: Coroutine[Any, Any, T], recorder: SchedulerRecorder) -> None:
-        self._work = work
+        super().__init__(work)
         self._recorder = recorder
         #: The awaiting coroutine; None before the first step, which is part of that one's step.
         self._waiting: RecordedWork[Any] | None = None
 
-    def send(self, value: Any, /) -> Any:
-        return self._step(lambda: self._work.send(value))
-
-    def throw(self, kind: Any, value: object = None, trace: TracebackType | None = None, /) -> Any:
-        if value is None:
-            return self._step(lambda: self._work.throw(kind))
-        return self._step(lambda: self._work.throw(kind, value, trace))
-
-    def _step(self, go_on: Callable[[], Any]) -> Any:
+    def _step(self, resume: Callable[[], Any], raised: object = None) -> Any:
         recorder, waiting = self._recorder, self._waiting
         recorder.is_inside = False
         try:
-            waits_for = go_on()
+            waits_for = resume()
         except BaseException as end:
             if waiting is None:
                 recorder.is_inside = True  # it ended without waiting
@@ -344,31 +326,6 @@ class HostWork(Coroutine[Any, Any, T], Generic[T]):
             self._waiting.is_outside = True
         return waits_for
 
-    def close(self) -> None:
-        self._work.close()
-
-    def __await__(self) -> Generator[Any, Any, T]:
-        return _stepped(self)
-
 
 def _cause(raised: object) -> StepCause:
     return StepCause.CANCELLED if isinstance(raised, asyncio.CancelledError) else StepCause.WOKEN
-
-
-def _stepped(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Await a coroutine step by step through its own `send` and `throw`."""
-    try:
-        waits_for = work.send(None)
-        while True:
-            try:
-                value = yield waits_for
-            except GeneratorExit:
-                work.close()
-                raise
-            except BaseException as raised:
-                waits_for = work.throw(raised)
-            else:
-                waits_for = work.send(value)
-    except StopIteration as end:
-        result: T = end.value
-        return result

@@ -8,40 +8,30 @@ start. Python then executes no line of it, so that a `finally` in it has no effe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator
-from types import TracebackType
+from collections.abc import Callable, Coroutine
 from typing import Any
 
+from steersman.base import WrappedCoroutine
 
-class Guarded(Coroutine[Any, Any, None]):
+
+class Guarded(WrappedCoroutine[None]):
     """Runs `work`; calls `on_abandoned` if the coroutine is cancelled or closed before its first
     step."""
 
     def __init__(self, work: Coroutine[Any, Any, None], on_abandoned: Callable[[], None]) -> None:
-        self._work = work
+        super().__init__(work)
         self._on_abandoned: Callable[[], None] | None = on_abandoned
 
-    def send(self, value: Any, /) -> Any:
-        self._on_abandoned = None
-        return self._work.send(value)
-
-    def throw(
-        self,
-        kind: Any,
-        value: BaseException | object = None,
-        trace: TracebackType | None = None,
-        /,
-    ) -> Any:
-        self._abandon()
-        return self._work.throw(kind) if value is None else self._work.throw(kind, value, trace)
+    def _step(self, resume: Callable[[], Any], raised: object = None) -> Any:
+        if raised is None:
+            self._on_abandoned = None
+        else:
+            self._abandon()
+        return resume()
 
     def close(self) -> None:
         self._abandon()
-        self._work.close()
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        self._on_abandoned = None
-        return self._work.__await__()
+        super().close()
 
     def _abandon(self) -> None:
         abandoned, self._on_abandoned = self._on_abandoned, None

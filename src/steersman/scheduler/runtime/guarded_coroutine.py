@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator
-from types import TracebackType
+from collections.abc import Callable, Coroutine
 from typing import Any
 
+from steersman.base import WrappedCoroutine
 from steersman.scheduler.runtime.faults import PLUGIN_FAULTS, PluginError, describe_fault
 
 
-class GuardedCoroutine(Coroutine[Any, Any, None]):
+class GuardedCoroutine(WrappedCoroutine[None]):
     """A coroutine that passes exceptions of the inner one to `on_fault` and ends, unless that
     raises.
 
@@ -19,24 +19,12 @@ class GuardedCoroutine(Coroutine[Any, Any, None]):
     """
 
     def __init__(self, work: Coroutine[Any, Any, None], on_fault: Callable[[BaseException], None]) -> None:
-        self._work = work
+        super().__init__(work)
         self._on_fault = on_fault
 
-    def send(self, value: Any, /) -> Any:
-        return self._step(self._work.send, value)
-
-    def throw(self, kind: Any, value: object = None, trace: TracebackType | None = None, /) -> Any:
-        return self._step(self._work.throw, kind) if value is None else self._step(self._work.throw, kind, value, trace)
-
-    def close(self) -> None:
-        self._work.close()
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        return self._work.__await__()
-
-    def _step(self, resume: Callable[..., Any], *given: Any) -> Any:
+    def _step(self, resume: Callable[[], Any], raised: object = None) -> Any:
         try:
-            return resume(*given)
+            return resume()
         except StopIteration:
             raise
         except PLUGIN_FAULTS as error:
