@@ -5,7 +5,8 @@ VENV := .venv
 unexport PYTHONDONTWRITEBYTECODE
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
-BUNDLES := $(or $(wildcard ../shared/golden/*.jsonl.gz),$(wildcard tests/golden/*.jsonl.gz))
+BUNDLES := $(or $(wildcard ../shared/golden/*.jsonl.gz),$(wildcard tests/golden/*.jsonl.gz)) \
+	$(or $(wildcard ../shared/golden-1.37/*.jsonl.gz),$(wildcard tests/golden/1.37/*.jsonl.gz))
 RECORDED := $(or $(wildcard ../shared/validation/*.jsonl.gz),$(wildcard tests/golden/validation/*.jsonl.gz))
 # FILES=… runs some of them.
 FILES ?= $(BUNDLES)

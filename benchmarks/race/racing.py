@@ -87,7 +87,12 @@ def recorded_steersman(folder: Path) -> Contestant:
 def steersman_of(checkout: Path) -> Contestant:
     """Steersman as it is in another checkout of this repository, with this one's interpreter and packages."""
     program = ["env", f"PYTHONPATH={checkout.resolve() / 'src'}", sys.executable, "-m", "steersman", "run"]
-    return lambda plane: SchedulerProcess(BEFORE, program, plane, config=CONFIG)
+
+    def start(plane: ControlPlane) -> SchedulerProcess:
+        version = f"--emulated-version={plane.binaries.version}"
+        return SchedulerProcess(BEFORE, program, plane, config=CONFIG, flags=(version,))
+
+    return start
 
 
 class Track:

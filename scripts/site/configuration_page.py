@@ -10,6 +10,7 @@ from scripts.site.markdown import code, fenced, table
 from steersman.config import (
     ARGS_TYPES,
     DEFAULT_GATES,
+    DEFAULT_VERSION,
     GATES,
     IN_TREE_CAPABILITIES,
     args_document,
@@ -72,7 +73,12 @@ def _lines() -> Iterator[str]:
     yield from ("## Arguments", "", "Of `profiles[].pluginConfig`, with their defaults.", "")
     for name, arguments in ARGS_TYPES.items():
         yield from (f"### {code(name)}", "", *fenced(json.dumps(args_document(arguments()), indent=2), "json"))
-    yield from ("## Feature gates", "", "Every gate of Kubernetes v1.36 is accepted; the scheduler reads these.", "")
+    yield from (
+        "## Feature gates",
+        "",
+        f"Every gate of Kubernetes v{DEFAULT_VERSION} is accepted; the scheduler reads these.",
+        "",
+    )
     yield from table(("gate", "stage", "default", "needs", "other than in kube-scheduler"), map(_gate, GATES))
 
 

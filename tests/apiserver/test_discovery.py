@@ -53,8 +53,8 @@ def test_groups_and_versions_that_are_not_there_are_refused(cluster: EmbeddedApi
 
 def test_the_version_is_that_of_the_api(cluster: EmbeddedApi) -> None:
     version = cluster.get("/version")
-    assert (version["major"], version["minor"]) == ("1", "36")
-    assert version["gitVersion"].startswith("v1.36.4")
+    assert (version["major"], version["minor"]) == ("1", "37")
+    assert version["gitVersion"].startswith("v1.37.1")
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/readyz/ping"])

@@ -92,9 +92,9 @@ def test_moves_between_the_queues_are_told_with_the_event_from_verbosity_5() -> 
     run(_two_pods(server, 5, stream, LogFormat.JSON))
     entries = [json.loads(line) for line in stream.getvalue().splitlines()]
     moves = [(e["pod"]["name"], e["queue"], e["event"], e["v"]) for e in entries if e["msg"] in (MOVED, GATED)]
-    assert ("small", "Active", "UnschedulablePodAdd", 5) in moves
+    assert ("small", "Active", "UnscheduledPodAdd", 5) in moves
     assert ("large", "Unschedulable", "ScheduleAttemptFailure", 3) in moves
-    assert ("held", "Unschedulable", "UnschedulablePodAdd", 5) in moves
+    assert ("held", "Unschedulable", "UnscheduledPodAdd", 5) in moves
     assert [e["pod"]["name"] for e in entries if e["msg"] == GATED] == ["held"]
     (failed,) = (e for e in entries if e["msg"] == MOVED and e["v"] == 3)
     assert failed["unschedulablePlugins"] == "NodeResourcesFit"

@@ -31,7 +31,7 @@ def test_a_leader_shows_itself_its_requests_and_its_pods() -> None:
             assert 'leader_election_master_status{name="kube-scheduler"} 1.0' in text
             assert 'method="POST"} ' in text
             assert 'rest_client_requests_total{code="201",' in text
-            assert 'kubernetes_feature_enabled{name="SchedulerQueueingHints",stage=""} 1.0' in text
+            assert 'kubernetes_feature_enabled{name="NodeDeclaredFeatures",stage=""} 1.0' in text
             assert 'pod="web"' in (await answer(serving, "/metrics/resources"))[1]
             assert 'type="livez"' not in (await answer(serving, "/metrics/slis"))[1]
             await answer(serving, "/livez")

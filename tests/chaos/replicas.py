@@ -110,7 +110,7 @@ class Replica:
             config=CONFIG,
             kubeconfig=self.proxy.kubeconfig,
             leader_elect=None,
-            flags=(f"--record={self.record}",),
+            flags=(f"--record={self.record}", f"--emulated-version={self._plane.binaries.version}"),
         )
 
     @property

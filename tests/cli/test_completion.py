@@ -50,7 +50,7 @@ def test_the_shell_is_asked_for_file_names_where_files_are_taken() -> None:
 
 
 def test_version_is_an_option_and_a_command() -> None:
-    expected = f"steersman {version('steersman')} (kube-scheduler v1.36.4)\n"
+    expected = f"steersman {version('steersman')} (kube-scheduler v1.37.1)\n"
     assert steersman("--version").stdout == expected
     assert steersman("version").stdout == expected
 

@@ -78,6 +78,7 @@ def test_effective_plugins_stand_by_extension_point_with_their_weights() -> None
     assert output.startswith("profile default-scheduler\n")
     assert [line.split() for line in output.splitlines() if "TaintToleration" in line] == [
         ["TaintToleration"],
+        ["TaintToleration"],
         ["preScore", "TaintToleration"],
         ["score", "TaintToleration", "3"],
     ]

@@ -155,10 +155,10 @@ def test_flags_without_which_nothing_is_lost_are_taken(flag: str, tmp_path: Path
 
 
 def test_a_gate_that_all_alpha_turns_on_is_refused_with_the_way_out() -> None:
-    line = refused("run", *ELSEWHERE, "--feature-gates=AllAlpha=true")
+    line = refused("run", *ELSEWHERE, "--feature-gates=AllAlpha=true,GenericWorkload=true")
     assert "remove" not in line
     added = line.rpartition("; add ")[2]
-    gates = FeatureGates.parse(f"AllAlpha=true,{added}")
+    gates = FeatureGates.parse(f"AllAlpha=true,GenericWorkload=true,{added}")
     refuse_unsupported(gates)
 
 

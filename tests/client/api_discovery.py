@@ -21,7 +21,7 @@ class Discovery:
     kinds: Iterable[type[api.Object]]
     #: Kinds that are left out; shared with the server's faults.
     missing: set[type[api.Object]]
-    version: str = "v1.36.4"
+    version: str = "v1.37.1"
     refused: set[str] = field(default_factory=set)
     #: Specs of all reviews of rights.
     reviews: list[dict[str, Any]] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Discovery:
         ]
 
     async def _version(self, request: web.Request) -> web.Response:
-        return web.json_response({"major": "1", "minor": "36", "gitVersion": self.version})
+        return web.json_response({"major": "1", "minor": "37", "gitVersion": self.version})
 
     async def _resources(self, request: web.Request) -> web.Response:
         version = "/".join(filter(None, (request.match_info.get("group"), request.match_info["version"])))

@@ -25,7 +25,7 @@ _PROFILE = "initializing profiles: creating profile for scheduler name default-s
         ),
         (
             "multiPoint: {enabled: [{name: NodeName}, {name: NodeName}]}",
-            'plugin "NodeName" already registered as "FilterPlugin"',
+            'plugin "NodeName" already registered as "PreFilterPlugin"',
         ),
         (
             "queueSort: {disabled: [{name: '*'}]}",

@@ -24,6 +24,7 @@ from steersman.config import (
     default_configuration,
     load,
 )
+from steersman.config.plugins.utilization_shape import UtilizationShapePoint
 
 
 def test_a_document_with_only_a_header_is_the_default_configuration() -> None:
@@ -54,7 +55,9 @@ def test_every_enabled_plugin_with_arguments_gets_its_defaults_sorted_by_name() 
         "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs(),
         "NodeResourcesFit": NodeResourcesFitArgs(),
         "PodTopologySpread": PodTopologySpreadArgs(),
-        "VolumeBinding": VolumeBindingArgs(),
+        "VolumeBinding": VolumeBindingArgs(
+            shape=(UtilizationShapePoint(utilization=0, score=10), UtilizationShapePoint(utilization=100, score=0))
+        ),
     }
     names = [entry.name for entry in profile.plugin_config]
     assert names == sorted(names)
@@ -138,6 +141,6 @@ def test_storage_capacity_scoring_brings_a_shape() -> None:
 
 
 def test_feature_gates_add_default_plugins() -> None:
-    gates = FeatureGates({"GenericWorkload": True, "GangScheduling": True, "TopologyAwareWorkloadScheduling": True})
+    gates = FeatureGates({"GenericWorkload": True, "TopologyAwareWorkloadScheduling": True})
     names = [plugin.name for plugin in default_configuration(gates).profiles[0].plugins.multi_point.enabled]
     assert names[-3:] == ["GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount"]

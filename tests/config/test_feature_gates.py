@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feature gates have v1.36 defaults and are set by a flag, within limits."""
+"""Feature gates have the defaults of the emulated version and are set by a flag, within limits."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import pytest
 from steersman.base.errors import InputError
 from steersman.config import DEFAULT_GATES, FeatureGates
 from steersman.config.other_gates import other_gates
-from steersman.config.versions import SUPPORTED_VERSIONS, V1_37, KubernetesVersion, gates_of
+from steersman.config.versions import SUPPORTED_VERSIONS, V1_36, KubernetesVersion, gates_of
 
 
 def test_defaults() -> None:
-    assert DEFAULT_GATES.enabled("SchedulerQueueingHints")
+    assert DEFAULT_GATES.enabled("DynamicResourceAllocation")
     assert DEFAULT_GATES.enabled("NodeDeclaredFeatures")
     assert not DEFAULT_GATES.enabled("GangScheduling")
     assert DEFAULT_GATES.changed() == {}
 
 
 def test_a_flag_sets_gates() -> None:
-    gates = FeatureGates.parse("StorageCapacityScoring=true, SchedulerPopFromBackoffQ=False,")
-    assert gates.changed() == {"SchedulerPopFromBackoffQ": False, "StorageCapacityScoring": True}
+    gates = FeatureGates.parse("DRAListTypeAttributes=true, SchedulerPopFromBackoffQ=False,")
+    assert gates.changed() == {"SchedulerPopFromBackoffQ": False, "DRAListTypeAttributes": True}
 
 
 def test_a_whole_stage_can_be_set_and_single_gates_still_win() -> None:
-    gates = FeatureGates.parse("AllAlpha=true,VolumeLimitScaling=false")
-    assert gates.enabled("GangScheduling")
-    assert not gates.enabled("VolumeLimitScaling")
-    assert not FeatureGates.parse("AllBeta=false").enabled("NodeDeclaredFeatures")
+    gates = FeatureGates.parse("AllAlpha=true,GenericWorkload=true,DRADerivedAttributes=false")
+    assert gates.enabled("CompositePodGroup")
+    assert not gates.enabled("DRADerivedAttributes")
+    assert not FeatureGates.parse("AllBeta=false").enabled("StorageCapacityScoring")
 
 
 def test_gates_of_other_components_are_accepted_and_not_readable() -> None:
@@ -41,16 +41,16 @@ def test_gates_of_other_components_are_accepted_and_not_readable() -> None:
     ("flag", "message"),
     [
         ("Foo=true", "unrecognized feature gate: Foo"),
-        ("GangScheduling", "missing bool value for GangScheduling"),
-        ("GangScheduling=maybe", "invalid value of GangScheduling=maybe"),
+        ("GenericWorkload", "missing bool value for GenericWorkload"),
+        ("GenericWorkload=maybe", "invalid value of GenericWorkload=maybe"),
         ("a=b=c", "invalid value of a=b=c"),
         (
             "DynamicResourceAllocation=false",
             "cannot set feature gate DynamicResourceAllocation to false, feature is locked to true",
         ),
         (
-            "GangScheduling=true",
-            r"GangScheduling is enabled, but depends on features that are disabled: \[GenericWorkload\]",
+            "PodGroupPreemptionPolicy=true",
+            r"PodGroupPreemptionPolicy is enabled, but depends on features that are disabled: \[GenericWorkload\]",
         ),
     ],
 )
@@ -72,9 +72,9 @@ def test_no_gate_is_in_both_tables_and_every_needed_gate_is_known(version: Kuber
 
 
 def test_defaults_are_those_of_the_emulated_version() -> None:
-    gates = FeatureGates(version=V1_37)
-    assert gates.enabled("StorageCapacityScoring")
-    assert not DEFAULT_GATES.enabled("StorageCapacityScoring")
+    gates = FeatureGates(version=V1_36)
+    assert not gates.enabled("StorageCapacityScoring")
+    assert DEFAULT_GATES.enabled("StorageCapacityScoring")
     assert gates != DEFAULT_GATES
 
 
@@ -85,12 +85,14 @@ def test_a_gate_that_became_permanent_is_on_and_one_that_was_given_up_is_off() -
 
 
 def test_a_gate_of_another_version_cannot_be_set() -> None:
-    with pytest.raises(InputError, match=r"unrecognized feature gate: GangScheduling; use .* v1.37"):
+    with pytest.raises(
+        InputError, match=r"unrecognized feature gate: GangScheduling; use .* v1.37, or --emulated-version=1.36"
+    ):
         FeatureGates({"GangScheduling": True}, "1.37")
 
 
 def test_equal_gates_are_equal_and_show_what_differs() -> None:
-    gates = FeatureGates({"VolumeLimitScaling": True})
-    assert gates == FeatureGates.parse("VolumeLimitScaling=1")
+    gates = FeatureGates({"VolumeLimitScaling": False})
+    assert gates == FeatureGates.parse("VolumeLimitScaling=0")
     assert hash(gates) != hash(DEFAULT_GATES)
-    assert repr(gates) == "FeatureGates({'VolumeLimitScaling': True})"
+    assert repr(gates) == "FeatureGates({'VolumeLimitScaling': False})"

@@ -52,12 +52,8 @@ _ARGS = "profiles[0].pluginConfig[0].args."
         ),
         (
             "VolumeBinding",
-            "{bindTimeoutSeconds: -1, shape: []}",
-            [
-                "bindTimeoutSeconds: Invalid value: -1: invalid BindTimeoutSeconds, should not be a negative value",
-                "shape: Invalid value: []: unexpected field `shape`, remove it or turn on the feature gate "
-                "StorageCapacityScoring",
-            ],
+            "{bindTimeoutSeconds: -1}",
+            ["bindTimeoutSeconds: Invalid value: -1: invalid BindTimeoutSeconds, should not be a negative value"],
         ),
         (
             "PodTopologySpread",
@@ -104,6 +100,11 @@ def test_fields_of_features_that_are_off_are_forbidden() -> None:
         ConfigError, match="filterTimeout: Forbidden: DRASchedulingFilterTimeout feature gate is disabled"
     ):
         load(with_args("DynamicResources", "{filterTimeout: 5s}"), gates=gates)
+
+
+def test_a_shape_of_storage_capacity_scoring_without_its_gate_is_refused() -> None:
+    with pytest.raises(ConfigError, match="unexpected field `shape`, remove it or turn on the feature gate Storage"):
+        load(with_args("VolumeBinding", "{shape: []}"), gates=FeatureGates(version="1.36"))
 
 
 def test_arguments_of_the_wrong_type_are_refused_in_a_configuration_made_by_a_program() -> None:

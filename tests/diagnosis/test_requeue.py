@@ -27,6 +27,11 @@ from steersman.scheduler.diagnosis.requeue import event_texts
             ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
             ["the pod's last scheduling gate is removed"],
         ),
+        (
+            EventResource.TARGET_POD,
+            ActionType.UPDATE_POD_SCALE_DOWN | ActionType.UPDATE_POD_TOLERATION,
+            ["the pod's tolerations change", "the pod requests less than before"],
+        ),
         (EventResource.POD, ActionType.ALL, ["a pod is added or deleted", "a pod changes"]),
         (EventResource.CSI_NODE, ActionType.ADD | ActionType.UPDATE, ["a CSINode is added", "a CSINode changes"]),
         ("example.com/Gang", ActionType.DELETE, ["a Gang is deleted"]),

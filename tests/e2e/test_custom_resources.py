@@ -55,7 +55,7 @@ def grant(plane: ControlPlane) -> None:
 def findings(plane: ControlPlane) -> dict[str, list[str]]:
     """Messages of `doctor` by level, for the service account."""
     account = ("--as", "system:serviceaccount:kube-system:steersman")
-    config = ("--config", CONFIG, "--kubeconfig", plane.kubeconfig())
+    config = ("--config", CONFIG, "--kubeconfig", plane.kubeconfig(), f"--emulated-version={plane.binaries.version}")
     report = json.loads(steersman("doctor", *config, *account, "-o", "json").stdout)
     found: dict[str, list[str]] = {}
     for finding in report["findings"]:

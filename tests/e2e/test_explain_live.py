@@ -19,7 +19,8 @@ def test_a_pending_pod_has_the_message_that_the_scheduler_wrote(plane: ControlPl
     with Steersman(plane):
         written = admin.wait_until(lambda: condition(admin.get("Pod", "large"), "PodScheduled"))
     assert written is not None
-    result = steersman("explain", "large", "--kubeconfig", plane.kubeconfig(), "-o", "json")
+    version = f"--emulated-version={plane.binaries.version}"
+    result = steersman("explain", "large", "--kubeconfig", plane.kubeconfig(), version, "-o", "json")
     assert result.exit_code == 1, result.output
     document = json.loads(result.stdout)
     assert document["explanation"]["message"] == written["message"]

@@ -29,7 +29,7 @@ profiles:
 def access(plane: ControlPlane) -> Iterator[str]:
     """What `doctor` says of the rights of the service account, unless all is well."""
     account = ("--as", "system:serviceaccount:kube-system:steersman")
-    given = ("--plugin", PLUGIN, "--kubeconfig", plane.kubeconfig())
+    given = ("--plugin", PLUGIN, "--kubeconfig", plane.kubeconfig(), f"--emulated-version={plane.binaries.version}")
     for finding in json.loads(steersman("doctor", *given, *account, "-o", "json").stdout)["findings"]:
         if finding["check"] == "access" and finding["level"] != "ok":
             yield f"{finding['level']}: {finding['message']}"

@@ -135,7 +135,8 @@ def test_a_scheduler_with_other_weights_disagrees_and_the_state_repeats_it(plane
     assert {one["scores"]["plugin"] for one in found} == {"NodeResourcesFit"}
     first = Path(found[0]["directory"])
     files = ("-f", first / "cluster.json", "-f", first / "pod.json", "--config", first / "config.yaml")
-    repeated = steersman("simulate", *files, "--no-controllers", "--explain", found[0]["pod"], "-o", "json")
+    version = f"--emulated-version={plane.binaries.version}"
+    repeated = steersman("simulate", *files, "--no-controllers", "--explain", found[0]["pod"], version, "-o", "json")
     assert repeated.exit_code == 0, repeated.output
     (explained,) = json.loads(repeated.stdout)["explanations"]
     totals = {one["node"]: one["total"] for one in explained["explanation"]["nodes"] if one["fits"]}

@@ -3,6 +3,8 @@
 
     python -m tests.validation.recorded_answers expected-1.36-public.jsonl.gz
 
+The cluster emulates the version of the recordings, 1.36, or `--emulated-version`.
+
 The first line of a file has objects that exist before (`fixtures`), and objects that cases update (`bases`). Every other
 line is a case: an object that is created, or edits of a base or of its `subresource`, and the recorded answer. All
 requests are dry runs.
@@ -10,6 +12,7 @@ requests are dry runs.
 
 from __future__ import annotations
 
+import argparse
 import copy
 import gzip
 import json
@@ -20,6 +23,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from tests.apiserver.embedded_api import EmbeddedApi
+
+from steersman.config import FeatureGates
 
 Json: TypeAlias = dict[str, Any]
 
@@ -211,10 +216,19 @@ def _value(text: str) -> Any:
         return text
 
 
-def main(paths: list[str]) -> None:
-    for path in map(Path, paths):
+def recorded_server(version: str = "1.36") -> EmbeddedApi:
+    """Return an empty cluster of the version of the recordings."""
+    return EmbeddedApi(api_server_admission=True, gates=FeatureGates(version=version))
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.validation.recorded_answers")
+    parser.add_argument("--emulated-version", default="1.36")
+    parser.add_argument("files", nargs="+", type=Path)
+    options = parser.parse_args(arguments)
+    for path in options.files:
         head, cases = read(path)
-        found = compare(head, cases, EmbeddedApi(api_server_admission=True))
+        found = compare(head, cases, recorded_server(options.emulated_version))
         for each in found:
             if each.difference:
                 print(f"{each.difference}: {each.case['name']}")

@@ -6,8 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.apiserver.embedded_api import EmbeddedApi
-from tests.validation.recorded_answers import Comparison, compare, figures, read
+from tests.validation.recorded_answers import Comparison, compare, figures, read, recorded_server
 
 FOLDER = Path(__file__).parents[1] / "golden" / "validation"
 FILE = FOLDER / "kube-apiserver-1.36.jsonl.gz"
@@ -18,7 +17,7 @@ LEAST_STATUS, LEAST_FIELDS, LEAST_MESSAGES = 131, 88, 88
 @pytest.fixture(scope="module")
 def comparisons() -> list[Comparison]:
     head, cases = read(FILE)
-    return compare(head, cases, EmbeddedApi(api_server_admission=True))
+    return compare(head, cases, recorded_server())
 
 
 def test_statuses_fields_and_messages_agree_with_kube_apiserver(comparisons: list[Comparison]) -> None:
@@ -37,7 +36,7 @@ def test_what_kube_apiserver_accepts_is_accepted(comparisons: list[Comparison]) 
 
 def test_pods_and_workloads_with_one_changed_field_are_answered_as_by_kube_apiserver() -> None:
     head, cases = read(FOLDER / "pods-and-workloads-1.36.jsonl.gz")
-    found = compare(head, cases, EmbeddedApi(api_server_admission=True))
+    found = compare(head, cases, recorded_server())
     assert len(found) > 700
     assert [(each.difference, each.case["name"], each.answer) for each in found if each.difference] == []
 
@@ -47,5 +46,5 @@ def test_a_server_that_refuses_everything_disagrees() -> None:
     refusals = [
         {**case, "answer": {"status": 422, "reason": "Invalid", "causes": [], "message": "no"}} for case in cases
     ]
-    found = figures(compare(head, refusals, EmbeddedApi(api_server_admission=True)))
+    found = figures(compare(head, refusals, recorded_server()))
     assert found.fields == found.messages == 0

@@ -17,7 +17,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
         "bounded_cache": "LruCache WeakValueCache",
-        "build_info": "KUBE_SCHEDULER_RELEASES KUBE_SCHEDULER_VERSION steersman_version",
+        "build_info": "DEFAULT_EMULATED_VERSION KUBE_SCHEDULER_RELEASES KUBE_SCHEDULER_VERSION steersman_version",
         "cache_spec": "CacheSpec ReferenceChecks",
         "change_log": "ChangeLog",
         "clock": "Clock ManualClock RealClock",

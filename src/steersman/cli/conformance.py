@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from steersman.cli.output import ExitCode, say, terminal_width
-from steersman.cli.parameters import version_option
 from steersman.cli.progress import working
 
 if TYPE_CHECKING:
@@ -19,13 +18,14 @@ _SHOWN_CASES: Final = 5
 """Maximum number of differing cases that are described by default."""
 _SHOWN_LINES: Final = 4
 """Maximum number of lines per case."""
+_VERSION: Final = "The version of kube-scheduler that lines are of if they name none. Default: 1.36."
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE…")
 @click.option("--scalar", is_flag=True, help="Use the plain engine instead of the columnar one.")
 @click.option("--area", "areas", multiple=True, metavar="AREA", help="Only the cases of this area. May be repeated.")
-@version_option
+@click.option("--emulated-version", default="", metavar="VERSION", help=_VERSION)
 @click.option("-v", "--verbose", is_flag=True, help="Describe every difference, in full.")
 def conformance(
     files: tuple[str, ...], scalar: bool, areas: tuple[str, ...], emulated_version: str, verbose: bool
@@ -33,13 +33,13 @@ def conformance(
     """Run golden bundles and compare every decision with kube-scheduler's.
 
     FILEs hold scheduling scenarios, queue traces or configuration documents, one JSON document per
-    line, compressed or not. A line may name its version of kube-scheduler; --emulated-version is
-    for corpora that do not. Prints the agreement per area and exits with 1 on any difference.
+    line, compressed or not. A line that names no version of kube-scheduler is of 1.36, or of
+    --emulated-version. Prints the agreement per area and exits with 1 on any difference.
     """
     from steersman.config import parse_version
-    from steersman.testing.conformance import count, readable, run_bundle
+    from steersman.testing.conformance import UNNAMED_VERSION, count, readable, run_bundle
 
-    version = str(parse_version(emulated_version or "1.36"))
+    version = str(parse_version(emulated_version or UNNAMED_VERSION))
 
     agreements: dict[str, Agreement] = {}
     differing: list[list[str]] = []

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from steersman.base import DEFAULT_EMULATED_VERSION, KUBE_SCHEDULER_RELEASES
+
 if TYPE_CHECKING:
     from steersman.api import Duration, Validation
     from steersman.config import FeatureGates
@@ -19,8 +21,6 @@ CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 Given = Mapping[str, Any]
 
 
-DEFAULT_VERSION: Final = "1.36"
-"""The version that is emulated by default; also in `steersman.config`, which is slow to import."""
 _RENDERS: Final = "steersman.render"
 
 
@@ -112,7 +112,8 @@ def gates_option(command: CommandT) -> CommandT:
 
 def version_option(command: CommandT) -> CommandT:
     """Add `--emulated-version`, "" if it is not given."""
-    text = f"Decide as this version of kube-scheduler does: 1.36 or 1.37. Default: {DEFAULT_VERSION}."
+    versions = " or ".join(KUBE_SCHEDULER_RELEASES)
+    text = f"Decide as this version of kube-scheduler does: {versions}. Default: {DEFAULT_EMULATED_VERSION}."
     return click.option("--emulated-version", default="", metavar="VERSION", help=text)(command)
 
 

@@ -111,6 +111,8 @@ class FeatureGates:
             return
         if name not in self.specs:
             hint = f"use a feature gate of Kubernetes v{self.version}"
+            if others := [str(version) for version in SUPPORTED_VERSIONS if name in gates_of(version)]:
+                hint += f", or --emulated-version={others[-1]}"
             raise _flag_error(f"unrecognized feature gate: {name}", hint=hint)
         spec = self.specs[name]
         if spec.locked and spec.default != value:

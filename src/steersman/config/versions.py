@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from steersman.base import InputError
+from steersman.base import DEFAULT_EMULATED_VERSION, InputError
 
 
 class KubernetesVersion(NamedTuple):
@@ -34,7 +34,7 @@ V1_38: Final = KubernetesVersion(1, 38)
 
 SUPPORTED_VERSIONS: Final = (V1_36, V1_37)
 """The versions whose decisions can be emulated, oldest first."""
-DEFAULT_VERSION: Final = V1_36
+DEFAULT_VERSION: Final = next(version for version in SUPPORTED_VERSIONS if str(version) == DEFAULT_EMULATED_VERSION)
 """The version that is emulated unless `--emulated-version` names another one."""
 
 
@@ -65,6 +65,7 @@ class Rule(StrEnum):
     GATED_PODS_KEEP_NOMINATIONS = "GatedPodsKeepNominations"
     PREEMPTION_IN_MEMORY_ACTIVATES = "PreemptionInMemoryActivates"
     CONFIG_OF_ALL_REQUESTS = "ConfigOfAllRequests"
+    DISTINCT_WITHIN_REQUESTS = "DistinctWithinRequests"
 
 
 class GateStage(StrEnum):
@@ -191,6 +192,11 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         Rule.CONFIG_OF_ALL_REQUESTS,
         _RULE,
         "A configuration of devices is allocated once, and names no requests if it applies to all.",
+    ),
+    _rule(
+        Rule.DISTINCT_WITHIN_REQUESTS,
+        _RULE,
+        "A distinct attribute differs between all devices, not only between the last ones of different requests.",
     ),
     Difference(
         "PreFilterOfNodeChecks",

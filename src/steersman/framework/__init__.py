@@ -77,7 +77,10 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "significant_fields": "IgnoredFields field_getter",
         "status": "Code CycleAborted SKIP Status error fault fault_prefix is_skip unresolvable unschedulable",
         "unusable_pods": "BrokenScoreKernel RejectedPodKernel",
-        "watching": "EventSink WATCHED_KINDS change_event event_resource events_of is_custom with_custom",
+        "watching": (
+            "EventSink GATED_KINDS WATCHED_KINDS change_event event_resource events_of is_custom is_of_plugin "
+            "with_custom"
+        ),
     },
 )
 

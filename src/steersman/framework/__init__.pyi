@@ -242,12 +242,14 @@ from steersman.framework.unusable_pods import (
     RejectedPodKernel as RejectedPodKernel,
 )
 from steersman.framework.watching import (
+    GATED_KINDS as GATED_KINDS,
     WATCHED_KINDS as WATCHED_KINDS,
     EventSink as EventSink,
     change_event as change_event,
     event_resource as event_resource,
     events_of as events_of,
     is_custom as is_custom,
+    is_of_plugin as is_of_plugin,
     with_custom as with_custom,
 )
 

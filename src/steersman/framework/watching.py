@@ -33,6 +33,9 @@ WATCHED_KINDS: Final[tuple[type[api.Object], ...]] = (
 """Kinds that the scheduler watches. Pods come last, so that the objects they depend on are known
 before."""
 
+GATED_KINDS: Final = (api.DeviceTaintRule, api.PodGroup, api.CompositePodGroup)
+"""Kinds that are watched, too, if their feature gate is on (`runtime.declared_kinds.kinds_by_gates`)."""
+
 _EVENTS_OF_OTHER_KINDS: Final[Mapping[type[api.Object], ClusterEvent]] = {
     api.DeviceTaintRule: ClusterEvent(EventResource.RESOURCE_SLICE, ActionType.UPDATE)
 }
@@ -80,8 +83,13 @@ def _updates(part: str) -> list[ActionType]:
 
 
 def is_custom(kind: type[api.Object]) -> bool:
-    """Return whether the kind is watched only because a plugin declares it."""
+    """Return whether the kind is watched only because a plugin declares it or its gate is on."""
     return kind not in WATCHED_KINDS
+
+
+def is_of_plugin(kind: type[api.Object]) -> bool:
+    """Return whether the kind is watched only because a plugin declares it."""
+    return is_custom(kind) and kind not in GATED_KINDS
 
 
 def with_custom(declared: Iterable[type[api.Object]]) -> tuple[type[api.Object], ...]:

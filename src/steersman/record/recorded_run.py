@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from steersman import config
-from steersman.base import KUBE_SCHEDULER_VERSION, InputError, steersman_version
+from steersman.base import KUBE_SCHEDULER_RELEASES, InputError, steersman_version
 from steersman.cluster.kubelets import load_policy
 from steersman.config import EffectiveProfile, FeatureGates, SchedulerConfiguration
 from steersman.record.frames import DecisionBody, EndBody, Frame, FrameKind, PluginFile, RunBody
@@ -147,7 +147,7 @@ def run_body(
     return RunBody(
         host,
         steersman_version(),
-        KUBE_SCHEDULER_VERSION,
+        KUBE_SCHEDULER_RELEASES[str(gates.version)],
         seed,
         start,
         config.to_document(configuration),

@@ -19,7 +19,8 @@ DAY = datetime.timedelta(days=1)
 
 def test_a_jump_of_the_clock_costs_neither_the_lease_nor_a_pod(arena: Arena) -> None:
     arena.create_nodes(2)
-    program = [sys.executable, str(Path(shifted_clock.__file__)), "run"]
+    version = f"--emulated-version={arena.plane.binaries.version}"
+    program = [sys.executable, str(Path(shifted_clock.__file__)), "run", version]
     with (
         arena.follower() as follower,
         SchedulerProcess("steersman-jumping", program, arena.plane, config=ELECTING, leader_elect=None) as leader,

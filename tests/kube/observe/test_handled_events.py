@@ -23,7 +23,7 @@ def version(pod: api.Pod, number: int) -> api.Pod:
 
 def test_a_binding_adds_a_scheduled_pod_and_deletes_an_unscheduled_one(cluster: MeasuredCluster) -> None:
     pending, bound = version(make_pod("web").obj(), 1), version(make_pod("web").node("n1").obj(), 2)
-    assert handled(cluster, pending, bound) == ["AssignedPodAdd", "UnschedulablePodDelete"]
+    assert handled(cluster, pending, bound) == ["AssignedPodAdd", "UnscheduledPodDelete"]
 
 
 def test_the_binding_of_another_schedulers_pod_deletes_nothing(cluster: MeasuredCluster) -> None:
@@ -40,9 +40,12 @@ def test_an_update_of_a_scheduled_pod_counts_as_such_and_as_what_it_changes(clus
     assert handled(cluster, version(plain.obj(), 1), version(plain.obj(), 2)) == ["AssignedPodUpdate"] * 2
 
 
-def test_an_update_of_a_pending_pod_counts_once(cluster: MeasuredCluster) -> None:
+def test_an_update_of_a_pending_pod_counts_as_one_of_the_pod_itself_too(cluster: MeasuredCluster) -> None:
     plain = make_pod("web")
-    assert handled(cluster, version(plain.obj(), 1), version(plain.obj(), 2)) == ["UnschedulablePodUpdate"]
+    assert handled(cluster, version(plain.obj(), 1), version(plain.obj(), 2)) == [
+        "UnscheduledPodUpdate",
+        "TargetPodUpdate",
+    ]
     assert handled(cluster, version(plain.obj(), 1), version(plain.obj(), 1)) == []
 
 

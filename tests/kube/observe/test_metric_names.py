@@ -103,5 +103,5 @@ def test_feature_gates_are_shown_with_their_stage() -> None:
     metrics.show_gates(FeatureGates({"SchedulerAsyncPreemption": False}))
     labels = {"name": "SchedulerAsyncPreemption", "stage": "BETA"}
     assert metrics.registry.get_sample_value("kubernetes_feature_enabled", labels) == 0
-    settled = {"name": "SchedulerQueueingHints", "stage": ""}
+    settled = {"name": "NodeDeclaredFeatures", "stage": ""}
     assert metrics.registry.get_sample_value("kubernetes_feature_enabled", settled) == 1

@@ -31,17 +31,17 @@ def test_a_standby_shows_no_waiting_pods_so_that_sums_are_those_of_the_leader(cl
     shown = [cluster.value("pending_pods", queue=queue) for queue in ("active", "backoff", "unschedulable", "gated")]
     assert shown == [0, 0, 0, 0]
     assert "steersman_pending_pods{" not in cluster.text()
-    assert cluster.value("queue_incoming_pods_total", queue="active", event="UnschedulablePodAdd") is None
+    assert cluster.value("queue_incoming_pods_total", queue="active", event="UnscheduledPodAdd") is None
     cluster.is_leading = True
     assert cluster.value("pending_pods", queue="active") == 1
     cluster.add_pod("later")
-    assert cluster.value("queue_incoming_pods_total", queue="active", event="UnschedulablePodAdd") == 1
+    assert cluster.value("queue_incoming_pods_total", queue="active", event="UnscheduledPodAdd") == 1
 
 
 def test_incoming_pods_are_counted_by_event_and_only_once(cluster: MeasuredCluster) -> None:
     cluster.add_pod("web")
     for _ in range(3):
-        incoming = cluster.value("queue_incoming_pods_total", queue="active", event="UnschedulablePodAdd")
+        incoming = cluster.value("queue_incoming_pods_total", queue="active", event="UnscheduledPodAdd")
     assert incoming == 1
 
 
@@ -113,5 +113,5 @@ def test_taking_in_events_is_timed_by_kind_and_action(cluster: MeasuredCluster) 
         ingest.changed(obj)
     ingest.deleted(placed)
     seconds = "event_handling_duration_seconds_count"
-    events = ("NodeAdd", "NodeUpdateNodeLabel", "AssignedPodAdd", "AssignedPodDelete", "UnschedulablePodAdd")
+    events = ("NodeAdd", "NodeUpdateNodeLabel", "AssignedPodAdd", "AssignedPodDelete", "UnscheduledPodAdd")
     assert [cluster.value(seconds, event=event) for event in events] == [1, 1, 1, 1, 1]

@@ -35,4 +35,4 @@ def test_a_fault_of_the_filter_counts_as_predicate(cluster: MeasuredCluster) -> 
 def test_the_build_is_shown_with_the_version_of_kubernetes(cluster: MeasuredCluster) -> None:
     (line,) = (line for line in cluster.text().splitlines() if line.startswith("kubernetes_build_info{"))
     assert 'major="1"' in line
-    assert 'git_version="v1.36.4+steersman-' in line
+    assert 'git_version="v1.37.1+steersman-' in line

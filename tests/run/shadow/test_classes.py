@@ -77,7 +77,7 @@ def test_pods_of_other_schedulers_and_pods_that_come_with_a_node_are_state_only(
 def test_both_hold_a_pod_unschedulable_and_the_messages_are_compared() -> None:
     cluster = WatchedCluster(*nodes(2))
     cluster.see(pod("web", "9"))
-    said = "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, "
+    said = "0/2 nodes are available: 2 Insufficient cpu. "
     said += "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
     cluster.fail("web", said)
     found = cluster.last()

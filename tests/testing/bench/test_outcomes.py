@@ -55,15 +55,15 @@ def test_kinds_that_nobody_reads_are_unsupported_with_the_reason(tmp_path: Path)
 
 
 def test_gates_that_depend_on_one_that_is_turned_off_follow_it(tmp_path: Path) -> None:
-    gates = {"NodeDeclaredFeatures": False}
+    gates = {"PodLevelResources": False}
     outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, MEASURED_PODS, featureGates=gates)))
     assert any("InPlacePodLevelResourcesVerticalScaling is off too" in note for note in outcome.notes)
 
 
 def test_gates_that_are_locked_are_told_and_left_alone(tmp_path: Path) -> None:
-    gates = {"SchedulerQueueingHints": False, "SchedulerAsyncAPICalls": True}
+    gates = {"NodeDeclaredFeatures": False, "SchedulerAsyncAPICalls": True}
     outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, MEASURED_PODS, featureGates=gates)))
-    assert outcome.notes == ("SchedulerQueueingHints=false is locked",)
+    assert outcome.notes == ("NodeDeclaredFeatures=false is locked",)
 
 
 def test_a_parameter_that_is_not_used_is_refused(tmp_path: Path) -> None:

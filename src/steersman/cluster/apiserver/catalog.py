@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from steersman import api
+from steersman.base import KUBE_SCHEDULER_RELEASES
 from steersman.cluster.apiserver.resources import BUILT_IN, GATED, GATED_SINCE, GROUPS, Resource
 from steersman.config import DEFAULT_GATES, FeatureGates
 
@@ -19,6 +20,8 @@ class Catalog:
 
     def __init__(self, declared: Iterable[type[api.Object]] = (), gates: FeatureGates = DEFAULT_GATES) -> None:
         self.declared = tuple(declared)
+        #: The emulated release of Kubernetes, such as v1.37.1.
+        self.release = KUBE_SCHEDULER_RELEASES[str(gates.version)]
         is_new = gates.version >= GATED_SINCE
         self._gated = tuple(one for one in GATED if is_new and gates.enabled(one.gate))
         served = (*BUILT_IN, *self._gated)

@@ -10,7 +10,6 @@ from typing import Final
 
 import msgspec
 
-from steersman.base import KUBE_SCHEDULER_VERSION
 from steersman.cluster.apiserver import discovery, openapi_v2
 from steersman.cluster.apiserver.catalog import Catalog
 from steersman.cluster.apiserver.custom_resources import CustomResources
@@ -44,7 +43,7 @@ class Pages:
         self._clock = clock
         self._fixed: dict[str, Callable[[], Document]] = {
             "/": self._root,
-            "/version": version,
+            "/version": lambda: version(catalog.release),
             "/.well-known/openid-configuration": self._openid,
             JWKS: lambda: {"keys": []},  # tokens are not signed
         }
@@ -141,9 +140,9 @@ class Pages:
         return _page(clock(decoded(request.body, JSON)))  # any content type: `curl -d` sends a form type
 
 
-def version() -> Document:
-    """Return `/version`: the version of the Kubernetes API."""
-    major, minor, _ = KUBE_SCHEDULER_VERSION.removeprefix("v").split(".")
+def version(release: str) -> Document:
+    """Return `/version`: the version of the Kubernetes API, for a release such as v1.37.1."""
+    major, minor, _ = release.removeprefix("v").split(".")
     return {
         "major": major,
         "minor": minor,
@@ -151,7 +150,7 @@ def version() -> Document:
         "emulationMinor": minor,
         "minCompatibilityMajor": major,
         "minCompatibilityMinor": str(int(minor) - 1),
-        "gitVersion": f"{KUBE_SCHEDULER_VERSION}+steersman",
+        "gitVersion": f"{release}+steersman",
         "gitCommit": "",
         "gitTreeState": "",
         "buildDate": "1970-01-01T00:00:00Z",

@@ -24,7 +24,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from steersman import api
 from steersman.base import INTERNAL_ERROR, InternalErrors, SteersmanError, Timing, describe, ended_before
-from steersman.framework import WATCHED_KINDS, EventSink, event_resource, is_custom
+from steersman.framework import WATCHED_KINDS, EventSink, event_resource, is_custom, is_of_plugin
 from steersman.kube.client.errors import ApiError, ConnectionFailed, UnreadableLine
 from steersman.kube.client.failure_log import FailureLog
 from steersman.kube.client.invalid_objects import InvalidObjects, Unreadable, stand_in
@@ -180,7 +180,7 @@ class Reflector(Generic[T]):
 
     async def _absent(self) -> None:
         if not self.has_synced:
-            level = logging.WARNING if is_custom(self.kind) else logging.INFO
+            level = logging.WARNING if is_of_plugin(self.kind) else logging.INFO
             logger.log(level, ABSENT, self.kind.PLURAL, self.kind.API_VERSION, ABSENT_SECONDS)
         self._synced.set()
         self._end_renewal()

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from steersman import api
-from steersman.framework import WATCHED_KINDS, is_custom
+from steersman.framework import WATCHED_KINDS, is_of_plugin
 from steersman.kube.client.lease import Lease
 
 #: Purpose of the rights to the lease.
@@ -88,7 +88,7 @@ def cluster_rights(
 
 def plugin_rights(watched: Iterable[type[api.Object]], read: Iterable[type[api.Object]]) -> tuple[Right, ...]:
     """Return the additional rights of plugins."""
-    return (*following(filter(is_custom, watched)), *reading(read))
+    return (*following(filter(is_of_plugin, watched)), *reading(read))
 
 
 def lease_rights(namespace: str, name: str) -> tuple[Right, ...]:
@@ -104,7 +104,7 @@ def following(kinds: Iterable[type[api.Object]]) -> Iterator[Right]:
     """Yield the rights to list and watch these kinds in all namespaces."""
     for kind in kinds:
         group = kind.API_VERSION.rpartition("/")[0]
-        purpose = "watching objects that plugins read" if is_custom(kind) else "following the cluster"
+        purpose = "watching objects that plugins read" if is_of_plugin(kind) else "following the cluster"
         for verb in ("list", "watch"):
             yield Right(verb, group, kind.PLURAL, purpose)
 

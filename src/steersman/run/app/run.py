@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from steersman.base import (
-    KUBE_SCHEDULER_VERSION,
+    KUBE_SCHEDULER_RELEASES,
     InputError,
     InternalErrors,
     Timing,
@@ -175,7 +175,7 @@ def _what_starts(settings: EffectiveSettings, options: RunOptions, own: Connecti
     gates = {"featureGates": ",".join(f"{name}={str(on).lower()}" for name, on in changed.items())} if changed else {}
     return {
         "version": steersman_version(),
-        "compatibleWith": f"kube-scheduler {KUBE_SCHEDULER_VERSION}",
+        "compatibleWith": f"kube-scheduler {KUBE_SCHEDULER_RELEASES[str(settings.gates.version)]}",
         "server": hide_passwords(own.server),
         "configuration": options.config_file or DEFAULTS,
         "profiles": ",".join(profile.scheduler_name for profile in settings.configuration.profiles),

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from steersman import api
-from steersman.framework import is_custom
+from steersman.framework import is_of_plugin
 from steersman.kube.client import ApiError, ApiResourceList, Event, Lease, may_be_absent
 from steersman.run.doctor.finding import Finding, fail, ok, warn
 from steersman.run.doctor.target import DoctorTarget
@@ -57,7 +57,7 @@ def _missing(kind: type[api.Object]) -> Finding:
         advice = f"enable {kind.API_VERSION} in the API server (--runtime-config): steersman run waits for it"
         return fail(CHECK, text, advice)
     advice = "none are assumed; pods that need them stay pending"
-    if is_custom(kind):
+    if is_of_plugin(kind):
         advice = f"install its CustomResourceDefinition: until then {advice}"
     return warn(CHECK, text, advice)
 

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import msgspec
 
 from steersman import api
-from steersman.base import KUBE_SCHEDULER_VERSION, steersman_version
+from steersman.base import KUBE_SCHEDULER_RELEASES, steersman_version
 from steersman.explain import PendingCauses
 from steersman.kube.observe import in_slices
 from steersman.kube.serving import JSON, Answer, Request, SchedulingLoopBusy, StreamAnswer
@@ -147,7 +147,7 @@ class WebApi:
             WebInfo(
                 host=host.kind,
                 version=steersman_version(),
-                kubernetes_version=KUBE_SCHEDULER_VERSION,
+                kubernetes_version=KUBE_SCHEDULER_RELEASES[str(host.scheduler.options.gates.version)],
                 read_only=host.is_read_only,
                 capabilities=host.capabilities,
                 now=host.scheduler.clock.now(),

@@ -20,7 +20,7 @@ _NOUNS: Final = {
     EventResource.ASSIGNED_POD: "pod on a node",
     EventResource.UNSCHEDULABLE_POD: "pod without a node",
     EventResource.UNSCHEDULED_POD: "pod without a node",
-    EventResource.TARGET_POD: "pod itself",
+    EventResource.TARGET_POD: "the pod",
     EventResource.NODE: "node",
     EventResource.WILDCARD: "object of any kind",
 }
@@ -36,7 +36,7 @@ _CHANGES: Final = {
     ActionType.UPDATE_POD_TOLERATION: "tolerations",
     ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM: "generated resource claims",
 }
-_SCALED_DOWN: Final = "a {} requests less than before"
+_SCALED_DOWN: Final = "{} requests less than before"
 _UNGATED: Final = "the pod's last scheduling gate is removed"
 _NODE_BITS: Final = ActionType(sum(bit for bit in _CHANGES if "NODE" in (bit.name or "")))
 _POD_BITS: Final = ActionType.UPDATE & ~_NODE_BITS
@@ -83,7 +83,7 @@ def _updates(noun: str, action: ActionType) -> Iterator[str]:
     if parts:
         yield f"{_a(noun)}'s {' or '.join(parts)} change"
     if action & ActionType.UPDATE_POD_SCALE_DOWN:
-        yield _SCALED_DOWN.format(noun)
+        yield _SCALED_DOWN.format(_a(noun))
     if action & ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED:
         yield _UNGATED
 
@@ -102,4 +102,6 @@ def _noun(resource: str) -> str:
 
 
 def _a(noun: str) -> str:
+    if noun.startswith("the "):
+        return noun
     return f"an {noun}" if noun[0] in "aeio" else f"a {noun}"

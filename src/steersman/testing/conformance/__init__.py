@@ -8,6 +8,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
     {
         "agreement": "Agreement count readable",
         "bundles": "run_bundle",
+        "setting": "UNNAMED_VERSION",
         "record_extraction": "extract",
     },
 )

@@ -3,5 +3,6 @@
 from steersman.testing.conformance.agreement import Agreement as Agreement, count as count, readable as readable
 from steersman.testing.conformance.bundles import run_bundle as run_bundle
 from steersman.testing.conformance.record_extraction import extract as extract
+from steersman.testing.conformance.setting import UNNAMED_VERSION as UNNAMED_VERSION
 
 __all__: list[str]

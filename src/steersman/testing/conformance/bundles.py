@@ -23,6 +23,7 @@ from steersman.testing.conformance.group_levels import LEVELS, agreed_level, loc
 from steersman.testing.conformance.group_replay import run_group_scenario
 from steersman.testing.conformance.queue_traces import run_trace
 from steersman.testing.conformance.scenarios import run_scenario
+from steersman.testing.conformance.setting import UNNAMED_VERSION
 
 Document = dict[str, Any]
 #: Place in a case, and the difference there.
@@ -68,8 +69,10 @@ class Case(msgspec.Struct, frozen=True):
         return not self.differences
 
 
-def run_bundle(path: str, *, scalar: bool = False, areas: Iterable[str] = (), version: str = "1.36") -> Iterator[Case]:
-    """Yield every case of the file, or of some areas. `version` is the default for lines.
+def run_bundle(
+    path: str, *, scalar: bool = False, areas: Iterable[str] = (), version: str = UNNAMED_VERSION
+) -> Iterator[Case]:
+    """Yield every case of the file, or of some areas. `version` is that of lines which name none.
 
     Raise `InputError` for a file that is not a bundle.
     """

@@ -36,6 +36,7 @@ from steersman.scheduler.diagnosis import Outcome
 from steersman.scheduler.queue import QueuedPodInfo
 from steersman.simulation import Simulation
 from steersman.testing.conformance.scenarios import ScenarioReplay as ScenarioReplay
+from steersman.testing.conformance.setting import UNNAMED_VERSION
 
 AREA: Final = "recorded"
 HAS_PLUGINS: Final = "was made with plugins of files, which a golden scenario cannot have"
@@ -154,7 +155,7 @@ def _extracted(run: RunBody, wanted: _Wanted, objects: Iterable[api.Object]) -> 
     scenario: dict[str, Any] = {
         "area": AREA,
         "name": f"{wanted.pod}, attempt {wanted.recorded.attempt}",
-        "version": run.emulated_version or "1.36",
+        "version": run.emulated_version or UNNAMED_VERSION,
         "config": {**run.configuration, "extenders": []},
         "objects": [_document(obj) for obj in others],
         "pods": [_document(pod) for pod in (target, *nominated)],

@@ -21,6 +21,9 @@ from steersman.scheduler.runtime import Profile
 from steersman.scheduler.what_if import DiscardingWriter, WhatIfScheduler, isolated_scheduler
 from steersman.testing.conformance.scripted_extenders import ScriptedTransport, scripted_extenders
 
+UNNAMED_VERSION: Final = "1.36"
+"""The version of lines that name none: their format is older than the second version."""
+
 
 class ScenarioWriter(DiscardingWriter):
     """A writer that records the latest ResourceClaim written by PostFilter, and bindings."""
@@ -95,8 +98,8 @@ def _text(document: Mapping[str, Any]) -> str:
 
 
 def gates_of_line(line: Mapping[str, Any]) -> FeatureGates:
-    """Return the feature gates of a line: `gates` in its `version` (default: 1.36)."""
-    return FeatureGates(line.get("gates"), line.get("version", "1.36"))
+    """Return the feature gates of a line: `gates` in its `version`."""
+    return FeatureGates(line.get("gates"), line.get("version", UNNAMED_VERSION))
 
 
 # -- volumes -----------------------------------------------------------------------------------------------------------

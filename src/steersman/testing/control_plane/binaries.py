@@ -12,12 +12,11 @@ from typing import Final, Self
 
 import msgspec
 
-from steersman.base import KUBE_SCHEDULER_RELEASES, KUBE_SCHEDULER_VERSION, SteersmanError
-from steersman.config import DEFAULT_VERSION
+from steersman.base import KUBE_SCHEDULER_RELEASES, SteersmanError
 
-KUBERNETES_VERSION: Final = KUBE_SCHEDULER_VERSION
-DEFAULT: Final = str(DEFAULT_VERSION)
-"""The version whose control plane is started unless another one is given."""
+DEFAULT: Final = "1.36"
+"""The version whose control plane is started unless another one is given: the one that all programs are built of."""
+KUBERNETES_VERSION: Final = KUBE_SCHEDULER_RELEASES[DEFAULT]
 KUBE_CONTROLLER_MANAGER: Final = "kube-controller-manager"
 KUBECTL: Final = "kubectl"
 HELM: Final = "helm"

@@ -181,6 +181,7 @@ class ShadowProcess(Component):
     def __init__(self, plane: ControlPlane, *, kubeconfig: Path | None = None, flags: Sequence[str] = ()) -> None:
         [self._port] = free_ports(1)
         command = [sys.executable, "-m", "steersman", "shadow", "-o", "jsonl"]
+        command.append(f"--emulated-version={plane.binaries.version}")
         command += [f"--kubeconfig={kubeconfig or plane.kubeconfig()}", f"--metrics-address={LOOPBACK}:{self._port}"]
         log = plane.directory / f"shadow-{self._port}.log"
         super().__init__("shadow", [*command, *flags], log, ready=self._is_ready)
