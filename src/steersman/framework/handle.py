@@ -236,6 +236,12 @@ class PodLister(Protocol):
     def get(self, key: str) -> api.Pod | None: ...
 
 
+class PodReporter(PodLister, Protocol):
+    """The part of `PodAccess` that records events on pods, too."""
+
+    def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None: ...
+
+
 class PreBindHandle(Handle, Protocol):
     """Handle of PreBind plugins, which write what the pod needs and wait for it."""
 
@@ -251,6 +257,8 @@ class PreBindHandle(Handle, Protocol):
 class DevicesHandle(PreBindHandle, Spawner, Protocol):
     """Handle of the plugin that allocates devices."""
 
+    @property
+    def pods(self) -> PodReporter: ...
     @property
     def rng(self) -> Rng: ...
     @property

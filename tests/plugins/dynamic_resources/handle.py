@@ -58,6 +58,21 @@ class RememberingWriter:
         return written
 
 
+class EventRecorder:
+    """Implements `PodReporter`; the plugin does not look at other pods."""
+
+    def __init__(self) -> None:
+        #: Pod, reason and note of each event.
+        self.events: list[tuple[str, str, str]] = []
+
+    def get(self, key: str) -> api.Pod | None:
+        raise AssertionError(key)
+
+    def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
+        assert not is_warning
+        self.events.append((pod.metadata.name, reason, note))
+
+
 class DevicesFakeHandle(FakeHandle):
     """Implements `DevicesHandle`."""
 
@@ -73,12 +88,9 @@ class DevicesFakeHandle(FakeHandle):
         self.resource_claims = RememberingWriter(self.store)
         self.postpones = False
         self.slept: list[float] = []
+        self.pods = EventRecorder()
         #: Called in every pause.
         self.while_sleeping: Callable[[], None] = lambda: None
-
-    @property
-    def pods(self) -> Any:
-        raise AssertionError("the plugin does not look at other pods")
 
     @property
     def volumes(self) -> Any:

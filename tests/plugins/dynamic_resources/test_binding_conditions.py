@@ -49,6 +49,19 @@ def test_the_pod_waits_until_the_device_is_ready() -> None:
     one.handle.while_sleeping = lambda: report(one, api.Condition(type="Attached", status="True"))
     assert one.bind(TRAIN, "a") is None
     assert one.handle.slept == [5.0]
+    note = "waiting for binding conditions for device on node a"
+    assert one.handle.pods.events == [("train", "BindingConditionsPending", note)]
+
+
+def test_a_pod_whose_devices_need_no_preparation_has_no_event() -> None:
+    one = OnePlugin(
+        make_resource_claim("gpu").asks("r", "any"),
+        make_device_class("any"),
+        make_slice("local").everywhere().device("d"),
+        nodes=NODES,
+    )
+    one.place(TRAIN, "a")
+    assert one.handle.pods.events == []
 
 
 def test_a_failure_ends_the_wait() -> None:

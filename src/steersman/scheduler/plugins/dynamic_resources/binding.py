@@ -33,6 +33,8 @@ POLL_SECONDS = 5.0
 APPEARANCE_TIMEOUT_SECONDS = 120.0
 APPEARANCE_POLL_SECONDS = 1.0
 
+#: Reason of the event of a pod that waits for its devices.
+WAITING = "BindingConditionsPending"
 ERR_TIMEOUT = "device binding timeout"
 
 logger = logging.getLogger(__name__)
@@ -63,6 +65,8 @@ class ClaimBinder:
                 if index in cycle.allocations:
                     allocated.append(claim.metadata.uid)
         if self._features.binding_conditions and waits_for_devices(cycle.claims):
+            note = f"waiting for binding conditions for device on node {node_name}"
+            self._handle.pods.report_event(pod, WAITING, note)
             await self._wait(cycle)
         # The claims are assumed now. After a failure, Unreserve frees the devices.
         for uid in allocated:

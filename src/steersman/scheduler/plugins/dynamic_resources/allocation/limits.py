@@ -35,8 +35,10 @@ class Features(msgspec.Struct, frozen=True):
     extended_resources: bool = True
     #: Devices may have to be prepared before a pod is bound.
     binding_conditions: bool = True
-    #: Attributes may be lists; expressions can read these, constraints do not.
+    #: Attributes may be lists, which constraints compare as sets.
     list_attributes: bool = False
+    #: A distinct attribute differs between devices of one request, too.
+    distinct_within_requests: bool = False
     #: The search for devices on a node has a time limit.
     filter_timeout: bool = True
     #: A configuration is allocated once, and names no requests if it applies to all.
@@ -60,6 +62,7 @@ class Features(msgspec.Struct, frozen=True):
             binding_conditions=gates.enabled("DRADeviceBindingConditions")
             and gates.enabled("DRAResourceClaimDeviceStatus"),
             list_attributes=gates.enabled("DRAListTypeAttributes"),
+            distinct_within_requests=gates.has_rule(Rule.DISTINCT_WITHIN_REQUESTS),
             filter_timeout=gates.enabled("DRASchedulerFilterTimeout"),
             config_of_all_requests=gates.has_rule(Rule.CONFIG_OF_ALL_REQUESTS),
             workload_claims=gates.enabled("DRAWorkloadResourceClaims"),

@@ -21,6 +21,8 @@ from steersman.scheduler.plugins.dynamic_resources.allocation.resource_slices im
 
 #: The type of an attribute and its value; None if the type cannot be compared.
 Value = tuple[str, object] | None
+#: The values of an attribute, which may be a list; empty if the type cannot be compared.
+ValueSet = frozenset[tuple[str, object]]
 
 
 class Constraint(ABC):
@@ -38,7 +40,7 @@ class Constraint(ABC):
         if not self.applies_to(request, full_name):
             return True
         attribute = attribute_of(device, self._attribute)
-        return attribute is not None and self._add(request, _value(attribute))
+        return attribute is not None and self._add(request, attribute)
 
     def remove(self, request: str, full_name: str) -> None:
         """Remove the device that was last added with these names."""
@@ -46,7 +48,7 @@ class Constraint(ABC):
             self._remove(request)
 
     @abstractmethod
-    def _add(self, request: str, value: Value) -> bool: ...
+    def _add(self, request: str, attribute: DeviceAttribute) -> bool: ...
 
     @abstractmethod
     def _remove(self, request: str) -> None: ...
@@ -58,7 +60,8 @@ class MatchAttribute(Constraint):
     _count = 0
     _value: Value = None
 
-    def _add(self, request: str, value: Value) -> bool:
+    def _add(self, request: str, attribute: DeviceAttribute) -> bool:
+        value = _value(attribute)
         if self._count == 0:
             self._value = value
         elif value is None or value != self._value:
@@ -70,15 +73,56 @@ class MatchAttribute(Constraint):
         self._count -= 1
 
 
+class CommonValue(Constraint):
+    """With DRAListTypeAttributes: one value is in the lists of all devices. A scalar is a list of one."""
+
+    def __init__(self, attribute: str, requests: Collection[str]) -> None:
+        super().__init__(attribute, requests)
+        #: For each device, the values that it shares with all devices before it.
+        self._common: list[ValueSet] = []
+
+    def _add(self, request: str, attribute: DeviceAttribute) -> bool:
+        values = _value_set(attribute)
+        common = values & self._common[-1] if self._common else values
+        if common:
+            self._common.append(common)
+        return bool(common)
+
+    def _remove(self, request: str) -> None:
+        self._common.pop()
+
+
 class DistinctAttribute(Constraint):
-    """No two devices have the same value. Like upstream, stores only the last value per request."""
+    """No two devices have a value in common."""
+
+    def __init__(self, attribute: str, requests: Collection[str], takes_lists: bool) -> None:
+        super().__init__(attribute, requests)
+        self._takes_lists = takes_lists
+        self._values: list[ValueSet] = []
+
+    def _add(self, request: str, attribute: DeviceAttribute) -> bool:
+        values = _value_set(attribute) if self._takes_lists else frozenset(filter(None, (_value(attribute),)))
+        if not values and (self._takes_lists or self._values):
+            return False
+        if any(values & other for other in self._values):
+            return False
+        self._values.append(values)
+        return True
+
+    def _remove(self, request: str) -> None:
+        self._values.pop()
+
+
+class DistinctAmongRequests(Constraint):
+    """Up to v1.36: only the last device of each request is compared."""
 
     def __init__(self, attribute: str, requests: Collection[str]) -> None:
         super().__init__(attribute, requests)
         self._count = 0
         self._values: dict[str, Value] = {}
 
-    def _add(self, request: str, value: Value) -> bool:
+    def _add(self, request: str, attribute: DeviceAttribute) -> bool:
+        value = _value(attribute)
         if self._count and self._values and (value is None or value in self._values.values()):
             return False
         self._values[request] = value
@@ -90,13 +134,16 @@ class DistinctAttribute(Constraint):
         self._count -= 1
 
 
-def constraint_of(constraint: DeviceConstraint) -> Constraint | None:
+def constraint_of(constraint: DeviceConstraint, features: Features) -> Constraint | None:
     """Return the constraint, or None for an unknown type."""
+    lists, requests = features.list_attributes, constraint.requests
     if constraint.match_attribute is not None:
-        return MatchAttribute(constraint.match_attribute, constraint.requests)
-    if constraint.distinct_attribute is not None:
-        return DistinctAttribute(constraint.distinct_attribute, constraint.requests)
-    return None
+        return (CommonValue if lists else MatchAttribute)(constraint.match_attribute, requests)
+    if constraint.distinct_attribute is None:
+        return None
+    if lists or features.distinct_within_requests:
+        return DistinctAttribute(constraint.distinct_attribute, requests, lists)
+    return DistinctAmongRequests(constraint.distinct_attribute, requests)
 
 
 def attribute_of(device: PublishedDevice, name: str) -> DeviceAttribute | None:
@@ -119,6 +166,19 @@ def _value(attribute: DeviceAttribute) -> Value:
     if attribute.version_value is not None:
         return "version", attribute.version_value
     return None
+
+
+def _value_set(attribute: DeviceAttribute) -> ValueSet:
+    lists: tuple[tuple[str, tuple[object, ...]], ...] = (
+        ("int", attribute.int_values),
+        ("bool", attribute.bool_values),
+        ("string", attribute.string_values),
+        ("version", attribute.version_values),
+    )
+    for kind, values in lists:
+        if values:
+            return frozenset((kind, value) for value in values)
+    return frozenset(filter(None, (_value(attribute),)))
 
 
 #: The maximum number of devices in an allocation.
@@ -165,9 +225,9 @@ class PreparedClaim(msgspec.Struct, frozen=True, eq=False):
     def key(self) -> str:
         return api.key(self.claim)
 
-    def constraints(self) -> list[Constraint]:
+    def constraints(self, features: Features) -> list[Constraint]:
         """Return new constraints, for one search."""
-        made = map(constraint_of, self.claim.spec.devices.constraints)
+        made = (constraint_of(constraint, features) for constraint in self.claim.spec.devices.constraints)
         return [constraint for constraint in made if constraint is not None]
 
 

@@ -127,7 +127,7 @@ class Search:
         #: Candidates since the last check of the pace.
         self._unpaced = 0
         self._found: list[list[FoundDevice]] = [[] for _ in claims]
-        self._constraints = [claim.constraints() for claim in claims]
+        self._constraints = [claim.constraints(supply.features) for claim in claims]
         self._counters = ConsumedCounters(supply.counters)
         #: The claims, by position, to which a device is exclusively allocated.
         self._allocating: dict[DeviceId, set[int]] = {}
