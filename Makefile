@@ -29,7 +29,7 @@ NOTEBOOK_STAMP := $(NOTEBOOK)/.installed
 NODE := .venv-node
 
 # The web page: built by Node, which comes from the machine or into .venv-node.
-PAGE := src/steersman/sandbox/web/page/index.html
+PAGE := src/steersman/base/report/page/report.js
 PAGE_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' 2>/dev/null)
 
 RAY := .venv-ray
@@ -201,4 +201,4 @@ figures: $(STAMP)
 	$(PY) -m scripts.structure_figures $(BEFORE)
 
 clean:
-	rm -rf $(VENV) $(VENV)-[0-9]* $(VENV)-lowest $(TOOLS) $(DOCS) $(CLIENTS) $(BROWSER) $(NOTEBOOK) $(RAY) $(MCP) $(NODE) web/node_modules src/steersman/sandbox/web/page dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-[0-9]* $(VENV)-lowest $(TOOLS) $(DOCS) $(CLIENTS) $(BROWSER) $(NOTEBOOK) $(RAY) $(MCP) $(NODE) web/node_modules src/steersman/sandbox/web/page src/steersman/base/report/page dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

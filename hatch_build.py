@@ -24,7 +24,9 @@ class MadeFiles(BuildHookInterface):
         self._take(build_data, protobuf_fields.make(Path(self.root)), str(protobuf_fields.TARGET))
         # In a checkout the page is built by `make web`.
         if version != "editable":
-            self._take(build_data, web_page.make(Path(self.root)), f"{web_page.TARGET}/**")
+            problem = web_page.make(Path(self.root))
+            for target in (web_page.TARGET, web_page.REPORT_TARGET):
+                self._take(build_data, problem, f"{target}/**")
 
     def _take(self, build_data: dict[str, Any], problem: str, files: str) -> None:
         if problem:

@@ -26,6 +26,6 @@ else
     attempt "$@" --no-deps --no-build-isolation -e .
 fi
 # Compile bytecode once, in parallel, even if PYTHONDONTWRITEBYTECODE is set: otherwise every start compiles four hundred
-# modules, which takes most of its time. Only imported packages are compiled; pip would spend as long on Plotly, which is only read.
+# modules, which takes most of its time. Only imported packages are compiled.
 echo "install: compiling modules"
-"$venv/bin/python" -m compileall -q -j 0 -x '/(plotly|tests?|pip|setuptools|mypyc)/' src "$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+"$venv/bin/python" -m compileall -q -j 0 -x '/(tests?|pip|setuptools|mypyc)/' src "$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"

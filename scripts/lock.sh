@@ -22,6 +22,6 @@ compile requirements/docs.lock "$@" --group pyproject.toml:docs
 compile requirements/clients.lock "$@" --group pyproject.toml:clients
 compile requirements/browser.lock "$@" --group pyproject.toml:browser
 compile requirements/node.lock "$@" --group pyproject.toml:node
-compile requirements/notebook.lock "$@" --extra frames --extra report --group pyproject.toml:notebook --constraint requirements/dev.lock pyproject.toml
+compile requirements/notebook.lock "$@" --extra frames --group pyproject.toml:notebook --constraint requirements/dev.lock pyproject.toml
 compile requirements/ray.lock "$@" --extra ray --constraint requirements/run.lock pyproject.toml
 compile requirements/mcp.lock "$@" --extra mcp --constraint requirements/run.lock pyproject.toml

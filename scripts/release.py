@@ -38,8 +38,8 @@ from scripts.package_description import REPOSITORY
 from scripts.sbom import PROJECT, bill_of_materials, project_version, write_json
 
 _CHECKSUMS: Final = "SHA256SUMS"
-PAGE: Final = "steersman/sandbox/web/page/index.html"
-"""The web page in a wheel: what a browser asks for first."""
+PAGES: Final = ("steersman/sandbox/web/page/index.html", "steersman/base/report/page/report.js")
+"""Built files that a wheel must have: the web page, and what draws reports."""
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _BASE_IMAGE_LINE: Final = re.compile(r"^ARG BASE_IMAGE=.*$", re.MULTILINE)
 _IMAGE_DIGEST_LINE: Final = re.compile(r'^  digest: ""$', re.MULTILINE)
@@ -101,8 +101,9 @@ def _build_distributions(source: Path, built: Path, epoch: int, address: str) ->
 def _check_page(wheel: Path) -> None:
     """The build hook only warns without Node: an installation continues, a release must not."""
     with zipfile.ZipFile(wheel) as archive:
-        if PAGE not in archive.namelist():
-            raise ReleaseError(f"{wheel.name} has no {PAGE}: the web page was not built; `make web` says why")
+        for page in PAGES:
+            if page not in archive.namelist():
+                raise ReleaseError(f"{wheel.name} has no {page}: the web page was not built; `make web` says why")
 
 
 def _chart(source: Path, image_digest: str) -> dict[str, bytes]:

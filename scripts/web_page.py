@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make web` and `make web-check`: build the page in `web/` into `src/steersman/sandbox/web/page`, or check it.
+"""`make web` and `make web-check`: build the page in `web/`, and what reports carry, into the package, or check them.
 
     python -m scripts.web_page build|check
 
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 TARGET: Final = Path("src/steersman/sandbox/web/page")
+REPORT_TARGET: Final = Path("src/steersman/base/report/page")
 SKIP: Final = "STEERSMAN_WITHOUT_PAGE"
 """Set to build a wheel without the page on purpose, and at once: tests of everything else do."""
 TRIES: Final = 4
@@ -111,7 +112,7 @@ def check(root: Path) -> None:
 
 def make(root: Path) -> str:
     """Makes the page below a checkout unless it is there; what is to be said if that is not possible, else ""."""
-    if (root / TARGET / "index.html").exists():
+    if (root / TARGET / "index.html").exists() and (root / REPORT_TARGET / "report.js").exists():
         return ""
     if os.environ.get(SKIP):
         return f"this wheel has no web page: {SKIP} is set"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.commands import refused, steersman
+from tests.report.pages import built_page
 from tests.testing.bench.workload_texts import CREATE_NODES, MEASURED_PODS, test_case, write
 
 pytestmark = pytest.mark.usefixtures("frozen_past")
@@ -119,7 +120,8 @@ def test_the_repositorys_own_workloads_run(tmp_path: Path) -> None:
     assert {document["verdict"] for document in documents} == {"measured"}
 
 
-def test_a_report_has_the_measurements(tmp_path: Path) -> None:
+def test_a_report_has_the_measurements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built_page(tmp_path, monkeypatch)
     page = tmp_path / "out.html"
     result = steersman("bench", file_of(tmp_path), "--report", page)
     assert result.exit_code == 0

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from tests.cli.commands import refused, steersman
 from tests.cli.files import BIG_POD, CLUSTER, CONFIG, cluster, write
+from tests.report.pages import built_page
 
 
 def test_the_table_says_where_each_pod_went_and_how_full_the_nodes_are(tmp_path: Path) -> None:
@@ -271,7 +272,8 @@ def test_gates_that_change_nothing_are_told() -> None:
     assert "--feature-gates" not in steersman("simulate", "--example", "preemption").stderr
 
 
-def test_a_report_is_written_beside_what_is_printed(tmp_path: Path) -> None:
+def test_a_report_is_written_beside_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built_page(tmp_path, monkeypatch)
     page = tmp_path / "out.html"
     plain = steersman("simulate", "-f", cluster(tmp_path, BIG_POD))
     result = steersman("simulate", "-f", cluster(tmp_path, BIG_POD), "--report", str(page))
@@ -280,6 +282,17 @@ def test_a_report_is_written_beside_what_is_printed(tmp_path: Path) -> None:
     text = page.read_text()
     assert "1 of 2 pods are scheduled on 2 nodes; 1 pending." in text
     assert text.count("default/big") == 3
+
+
+def test_in_a_clone_without_the_built_page_a_report_has_no_charts_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (built_page(tmp_path, monkeypatch) / "report.js").unlink()
+    page = tmp_path / "out.html"
+    result = steersman("simulate", "-f", cluster(tmp_path, BIG_POD), "--report", str(page))
+    note = "note: the page of reports is not built, so charts are missing: type `make web` in the clone"
+    assert result.stderr == f"wrote {page}\n{note}\n"
+    assert "<td>default/big</td>" in page.read_text()
 
 
 def test_a_report_that_cannot_be_written_is_bad_input(tmp_path: Path) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import json
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from steersman.base.report import (
     BYTES,
@@ -23,6 +26,7 @@ from steersman.base.report import (
     Text,
 )
 
+SCRIPT, STYLE = "document.title = 1;", ":root { --paper: #fff }\n"
 HOSTILE = [
     "</script><script>document.title='owned'</script>",
     "<img src=x onerror=document.title='owned'>",
@@ -35,6 +39,16 @@ HOSTILE = [
     "]]> --> <!-- %{customdata} ${1} {{x}}",
     "=HYPERLINK(0)",
 ]
+
+
+def built_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with what `make web` builds for reports, which they carry in the test: building the real one needs Node."""
+    page = folder / "built page"
+    page.mkdir()
+    (page / "report.js").write_text(SCRIPT)
+    (page / "report.css").write_text(STYLE)
+    monkeypatch.setattr("steersman.base.report.html.PAGE", page)
+    return page
 
 
 def full_report(texts: list[str], nodes: int = 30, rows: int = 200) -> Report:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The colours of a page can be read: WCAG's contrast of at least 4.5 for text, and of 3 for lines, in both themes."""
+"""The colours of pages and reports can be read: WCAG's contrast is 4.5 or more for text, and 3 for lines, in both themes."""
 
 from __future__ import annotations
 
 import re
-from importlib.resources import files
 
 import pytest
+from scripts.lockfile import ROOT
 
-STYLE = files("steersman.base.report").joinpath("page", "report.css").read_text("utf-8")
+STYLE = (ROOT / "web" / "src" / "style.css").read_text("utf-8")
 THEMES = [
     dict(re.findall(r"(--[\w-]+): (#[0-9a-f]{6});", block))
     for block in re.findall(r"color-scheme: (?:light|dark);([^}]*)}", STYLE)
@@ -26,20 +26,19 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def test_there_is_one_light_theme_and_the_dark_one_of_the_system_is_that_of_the_switch() -> None:
-    light, system, switch = THEMES
-    assert system == switch
-    assert light.keys() == system.keys()
+def test_there_is_a_light_theme_and_a_dark_one() -> None:
+    light, dark = THEMES
+    assert dark.keys() <= light.keys()
 
 
-@pytest.mark.parametrize("theme", THEMES[:2], ids=["light", "dark"])
+@pytest.mark.parametrize("theme", THEMES, ids=["light", "dark"])
 @pytest.mark.parametrize("ground", ["--paper", "--raised"])
 def test_text_can_be_read(theme: dict[str, str], ground: str) -> None:
-    for name in ("--text", "--quiet", "--accent", "--yes", "--no", "--neither"):
+    for name in ("--text", "--quiet", "--accent", "--yes", "--no"):
         assert contrast(theme[name], theme[ground]) >= 4.5, name
 
 
-@pytest.mark.parametrize("theme", THEMES[:2], ids=["light", "dark"])
+@pytest.mark.parametrize("theme", THEMES, ids=["light", "dark"])
 def test_lines_can_be_told_from_the_ground(theme: dict[str, str]) -> None:
     for number in range(1, 9):
         assert contrast(theme[f"--line-{number}"], theme["--raised"]) >= 3, number

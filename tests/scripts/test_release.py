@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 from scripts.lockfile import ROOT
-from scripts.release import PAGE, ReleaseError, release, write_archive
+from scripts.release import PAGES, ReleaseError, release, write_archive
 from scripts.sbom import project_version
 
 from scripts import web_page
@@ -57,10 +57,10 @@ def make_repository(folder: Path) -> Path:
             shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, folder / part)
-    page = folder / "src" / PAGE
-    if not page.exists():  # building it needs Node: any page will do here
-        page.parent.mkdir(parents=True)
-        page.write_text("<!doctype html>\n")
+    for page in (folder / "src" / name for name in PAGES):
+        if not page.exists():  # building it needs Node: any page will do here
+            page.parent.mkdir(parents=True)
+            page.write_text("<!doctype html>\n")
     git(folder, "init", "--quiet")
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--message", "Release")
@@ -110,15 +110,16 @@ def test_two_builds_in_different_places_give_the_same_bytes(
     assert {path.name: path.read_bytes() for path in again} == {name: path.read_bytes() for name, path in files.items()}
 
 
-def test_a_wheel_without_the_web_page_is_not_released(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("page", PAGES)
+def test_a_wheel_without_a_built_page_is_not_released(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
     monkeypatch.setenv(web_page.SKIP, "1")
     bare = tmp_path / "bare"
     shutil.copytree(repository, bare)
-    shutil.rmtree((bare / "src" / PAGE).parent)
+    shutil.rmtree((bare / "src" / page).parent)
     git(bare, "commit", "--all", "--quiet", "--message", "Without the page")
-    with pytest.raises(ReleaseError, match=f"has no {PAGE}: the web page was not built"):
+    with pytest.raises(ReleaseError, match=f"has no {page}: the web page was not built"):
         release(bare, tmp_path / "dist", BASE, DIGEST)
     assert not (tmp_path / "dist").exists()
 

@@ -43,19 +43,19 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_page_that_is_there_is_taken_as_it_is(checkout: Path) -> None:
-    page = checkout / web_page.TARGET / "index.html"
-    page.parent.mkdir(parents=True)
-    page.write_text("there")
+    for page in (checkout / web_page.TARGET / "index.html", checkout / web_page.REPORT_TARGET / "report.js"):
+        page.parent.mkdir(parents=True)
+        page.write_text("there")
     assert web_page.make(checkout) == ""
 
 
 def test_packages_are_installed_once_and_the_page_is_built(checkout: Path, tmp_path: Path) -> None:
-    target = checkout / web_page.TARGET
+    target, report = checkout / web_page.TARGET, checkout / web_page.REPORT_TARGET
     log = tmp_path / "log"
     script = f"""echo "$@" >> {log}
 case $1 in
     ci) mkdir -p node_modules; touch node_modules/.package-lock.json ;;
-    run) mkdir -p {target}; echo page > {target}/index.html ;;
+    run) mkdir -p {target} {report}; echo page > {target}/index.html; echo page > {report}/report.js ;;
 esac"""
     program(tmp_path / "bin", "npm", script)
     assert web_page.make(checkout) == ""

@@ -76,6 +76,22 @@ export function duration(seconds: number): string {
   return `${sign}${whole} ${name}${next && rest ? ` ${rest} ${next[1]}` : ""}`;
 }
 
+/** A value of a report with its unit: "%" for shares, "s", "B", or any noun; a dash for what there is no value of. */
+export function withUnit(value: string | number | null, unit: string): string {
+  if (value === null) return "–";
+  if (typeof value === "string") return value;
+  if (unit === "%") return `${Number((100 * value).toFixed(Math.abs(value) < 0.1 ? 1 : 0))} %`;
+  if (unit === "s") return duration(value);
+  if (unit === "B") return bytes(value);
+  return `${grouped(Number(Math.abs(value) < 1 ? value.toPrecision(3) : value.toFixed(2)))}${unit && ` ${unit}`}`;
+}
+
+/** Distances of ticks that are round numbers of a unit; undefined where decimal ones are. */
+export function stepsOf(unit: string): number[] | undefined {
+  if (unit === "s") return [0.001, 0.01, 0.1, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
+  return unit === "B" ? Array.from({ length: 60 }, (_, power) => 2 ** power) : undefined;
+}
+
 /** The time of day in UTC, as logs write it. */
 export function clockTime(seconds: number): string {
   return new Date(seconds * 1000).toISOString().slice(11, 19);

@@ -7,19 +7,25 @@ export interface SortOrder {
   readonly descending: boolean;
 }
 
-/** Rows by their values: numbers by size, texts by code points, what is missing always last. Equal rows keep their order. */
-export function sortedRows(rows: readonly number[], value: (row: number) => Cell, descending: boolean): number[] {
+const collator = new Intl.Collator("en", { numeric: true });
+
+/**
+ * Rows by their values: numbers by size, texts by code points (or, `natural`, "node-2" before "node-10"), what is missing always
+ * last. Equal rows keep their order.
+ */
+export function sortedRows(rows: readonly number[], value: (row: number) => Cell, descending: boolean, natural = false): number[] {
   const keyed = rows.map((row) => ({ row, key: value(row) }));
   const sign = descending ? -1 : 1;
-  keyed.sort((one, other) => compare(one.key, other.key, sign));
+  keyed.sort((one, other) => compare(one.key, other.key, sign, natural));
   return keyed.map(({ row }) => row);
 }
 
-function compare(one: Cell, other: Cell, sign: number): number {
+function compare(one: Cell, other: Cell, sign: number, natural: boolean): number {
   const [noOne, noOther] = [missing(one), missing(other)];
   if (noOne || noOther) return Number(noOne) - Number(noOther);
   if (typeof one === "number" && typeof other === "number") return sign * (one - other);
   const [left, right] = [String(one), String(other)];
+  if (natural) return sign * collator.compare(left, right);
   return left < right ? -sign : left > right ? sign : 0;
 }
 

@@ -27,30 +27,20 @@ def report_option(command: CommandT) -> CommandT:
         "report_file",
         type=click.Path(),
         metavar="FILE",
-        callback=_check,
-        help="Also write an HTML page with charts and tables, which needs no network: steersman[report].",
+        callback=writable_file,
+        help="Also write an HTML page with charts and tables, which needs no network.",
     )
     return option(command)
 
 
 def interactive_option(command: CommandT) -> CommandT:
-    """Add `--interactive`, which is parsed before `--report`."""
+    """Add `--interactive`."""
     option: Callable[[CommandT], CommandT] = click.option(
         "--interactive",
         is_flag=True,
-        is_eager=True,
         help="With --report: the web page with every node, pod and matrix, instead of charts.",
     )
     return option(command)
-
-
-def _check(context: click.Context, option: click.Parameter, path: str | None) -> str | None:
-    """Callback: check the requirements of a report before a long simulation."""
-    if path is not None and not context.params.get("interactive"):
-        from steersman.base.report import load_plotly_library
-
-        load_plotly_library()
-    return writable_file(context, option, path)
 
 
 def writable_file(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
@@ -74,9 +64,11 @@ def command_line() -> str:
 def write_report(report: Report, path: str) -> None:
     """Render the report and print its path on standard error. Raises `InputError` if the file
     cannot be written."""
-    from steersman.base.report import render_html
+    from steersman.base.report import NOT_BUILT, is_page_built, render_html
 
     write_page(render_html(report), path)
+    if not is_page_built():
+        say(f"note: {NOT_BUILT}", err=True)
 
 
 def write_page(page: str, path: str) -> None:

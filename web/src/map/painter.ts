@@ -18,11 +18,12 @@ export const BARS_FROM = 44;
 export const PODS_FROM = 84;
 
 export interface Scene {
-  readonly nodes: NodeTable;
+  /** What is drawn in large cells; without, cells are only coloured. */
+  readonly nodes: NodeTable | null;
   readonly layout: Layout;
   readonly shades: Shades;
   readonly palette: Palette;
-  readonly boxes: PodBoxes;
+  readonly boxes: PodBoxes | null;
 }
 
 export interface Pointed {
@@ -84,7 +85,8 @@ export class Painter {
     this.heading(pen, block, x, y, Math.max(width, 40), header);
     pen.drawImage(picture.canvas, x, y, width, height);
     if (view.scale >= GRID_FROM) this.grid(pen, canvas, view.scale, x, y, block);
-    if (view.scale >= MARKS_FROM) this.visible(canvas, view, block, top, (row, left, down) => this.cell(pen, row, left, down, view.scale));
+    const { nodes } = this.scene;
+    if (nodes && view.scale >= MARKS_FROM) this.visible(canvas, view, block, top, (row, left, down) => this.cell(pen, nodes, row, left, down, view.scale));
   }
 
   private heading(pen: CanvasRenderingContext2D, block: Block, x: number, y: number, width: number, room: number): void {
@@ -138,15 +140,15 @@ export class Painter {
     return rows;
   }
 
-  private cell(pen: CanvasRenderingContext2D, row: number, x: number, y: number, scale: number): void {
-    const { nodes, palette } = this.scene;
+  private cell(pen: CanvasRenderingContext2D, nodes: NodeTable, row: number, x: number, y: number, scale: number): void {
+    const { boxes, palette } = this.scene;
     if (nodes.unschedulable[row] || !nodes.ready[row]) this.mark(pen, x, y, scale, nodes.ready[row] ? palette.text : palette.over);
     if (scale < BARS_FROM) return;
     pen.fillStyle = palette.raised;
     pen.fillRect(x + 3, y + 3, scale - 6, scale - 6);
-    this.name(pen, row, x, y, scale);
-    if (scale >= PODS_FROM && this.scene.boxes.draw(pen, nodes.names[row] ?? "", x + 5, y + 18, scale - 10, scale - 22, palette)) return;
-    this.bars(pen, row, x + 6, y + 19, scale - 12, scale - 24);
+    this.name(pen, nodes, row, x, y, scale);
+    if (scale >= PODS_FROM && boxes?.draw(pen, nodes.names[row] ?? "", x + 5, y + 18, scale - 10, scale - 22, palette)) return;
+    this.bars(pen, nodes, row, x + 6, y + 19, scale - 12, scale - 24);
   }
 
   /** A slash over a node that takes no pods: cordoned, or in the colour of faults not ready. */
@@ -159,8 +161,8 @@ export class Painter {
     pen.stroke();
   }
 
-  private name(pen: CanvasRenderingContext2D, row: number, x: number, y: number, scale: number): void {
-    const { nodes, palette } = this.scene;
+  private name(pen: CanvasRenderingContext2D, nodes: NodeTable, row: number, x: number, y: number, scale: number): void {
+    const { palette } = this.scene;
     const name = nodes.names[row] ?? "";
     const room = Math.max(4, Math.floor((scale - 10) / 5.4));
     pen.font = "10px system-ui, sans-serif";
@@ -170,8 +172,8 @@ export class Painter {
   }
 
   /** A bar per resource: how much of it is requested. */
-  private bars(pen: CanvasRenderingContext2D, row: number, x: number, y: number, width: number, height: number): void {
-    const { nodes, palette } = this.scene;
+  private bars(pen: CanvasRenderingContext2D, nodes: NodeTable, row: number, x: number, y: number, width: number, height: number): void {
+    const { palette } = this.scene;
     const names = [...nodes.resources.filter((_, at) => (nodes.allocatable[at]?.[row] ?? 0) > 0), "pods"];
     const shown = names.slice(0, Math.max(1, Math.floor(height / 9)));
     const step = Math.min(14, height / shown.length);

@@ -10,12 +10,11 @@ from steersman.base.lazy_names import lazy_exports
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
-        "html": "csp_hash render_html",
+        "html": "NOT_BUILT csp_hash is_page_built render_html",
         "model": (
             "BYTES BarChart Cell Column Distribution FRACTION Figures HeatMap Line LineChart "
             "Report SECONDS Section Table Text"
         ),
         "notebook": "heading paragraph piece shares small_table",
-        "plotly_library": "load_plotly_library",
     },
 )

@@ -2,10 +2,11 @@
 """Renders a `Report` as one HTML file that works offline: question, answer, sections, commands,
 notes.
 
-Prose is in the HTML itself; tables, charts and heat maps are drawn by the scripts in `page/` from
-JSON in the file. All text is foreign and is escaped here. The content security policy allows these
-scripts and this style sheet by their hashes and nothing else, including requests: injected markup
-would have no effect.
+Prose is in the HTML itself; tables, charts and heat maps are drawn from JSON in the file by the
+built page (`page`: `web/src/report`, built by `make web` and shipped in the wheel). Without it, as
+in a source checkout, tables are plain HTML and charts are replaced by a note. All text is foreign
+and is escaped here. The content security policy allows this script and this style sheet by their
+hashes and nothing else, including requests: injected markup would have no effect.
 """
 
 from __future__ import annotations
@@ -16,38 +17,41 @@ from collections.abc import Iterator
 from functools import cache
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 from steersman.base.build_info import KUBE_SCHEDULER_VERSION, steersman_version
 from steersman.base.printable_text import printable, printable_lines
-from steersman.base.report.model import BarChart, Cell, Distribution, Figures, LineChart, Report, Section, Table, Text
+from steersman.base.report.model import FRACTION, Cell, Column, Figures, Report, Section, Table, Text
 from steersman.base.report.page_data import json_for_html, section_data
-from steersman.base.report.plotly_library import PlotlyLibrary, load_plotly_library
 
-_SCRIPTS: Final = ("elements.js", "formats.js", "tables.js", "charts.js", "heatmap.js", "page.js")
-"""In dependency order; concatenated into one script."""
-_CHARTS: Final = (LineChart, BarChart, Distribution)
-"""Sections that Plotly draws. A report without them does not include it."""
+PAGE: Final = Path(__file__).with_name("page")
+"""Folder of the built script and style sheet. It is not in git."""
+NOT_BUILT: Final = "the page of reports is not built, so charts are missing: type `make web` in the clone"
+_SYSTEM_COLOURS: Final = (
+    ":root { color-scheme: light dark; --paper: Canvas; --raised: Canvas; --sunken: Canvas; "
+    "--text: CanvasText; --quiet: CanvasText; --grid: GrayText; --accent: LinkText; --yes: green; --no: crimson }\n"
+)
+"""Replaces the colours of the built style sheet, which follow the theme as well."""
 _VERDICTS: Final = {True: ("yes", "✓"), False: ("no", "✗"), None: ("neither", "→")}
-_EMPTY: Final = ""
-"""Plotly fills an empty style sheet rule by rule: its policy is the hash of the empty string."""
+
+
+def is_page_built() -> bool:
+    return (PAGE / "report.js").is_file()
 
 
 def render_html(report: Report) -> str:
-    """Return the file's text, to be written as UTF-8. Raises `SteersmanError` if there are charts
-    and Plotly is not installed."""
-    library = load_plotly_library() if any(isinstance(section, _CHARTS) for section in report.sections) else None
-    style, script = _asset("report.css"), _script()
-    body = "\n".join(_body(report))
-    data = json_for_html([section_data(section) for section in report.sections])
-    packed = "" if library is None else _library(library)
+    """Return the file's text, to be written as UTF-8."""
+    colours, script = (_built("report.css"), _built("report.js")) if is_page_built() else (_SYSTEM_COLOURS, "")
+    style = colours + _own_style()
+    body = "\n".join(_body(report, has_script=bool(script)))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, script, library)}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, script)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
         f"<title>{_text(report.title)} · Steersman</title>\n<style>{style}</style>\n</head>\n<body>\n{body}\n"
-        f'<script type="application/json" id="sections">{data}</script>\n{packed}<script>{script}</script>\n</body>\n</html>\n'
+        f"{_drawing(report, script) if script else ''}</body>\n</html>\n"
     )
 
 
@@ -55,24 +59,24 @@ def render_html(report: Report) -> str:
 
 
 @cache
-def _asset(name: str) -> str:
-    return files("steersman.base.report").joinpath("page", name).read_text("utf-8")
+def _own_style() -> str:
+    return files("steersman.base.report").joinpath("report.css").read_text("utf-8")
 
 
-@cache
-def _script() -> str:
-    return '(() => {\n"use strict";\n' + "".join(map(_asset, _SCRIPTS)) + "})();\n"
+def _built(name: str) -> str:
+    return (PAGE / name).read_text("utf-8")
 
 
-def _library(library: PlotlyLibrary) -> str:
-    guards = "".join(f'<template id="{style_id}"></template>' for style_id in library.style_ids)
-    return f'{guards}<script type="text/plain" id="plotly">{library.packed}</script>\n'
+def _drawing(report: Report, script: str) -> str:
+    """Return the data of the sections and the script that draws them."""
+    data = json_for_html([section_data(section) for section in report.sections])
+    return f'<script type="application/json" id="sections">{data}</script>\n<script>{script}</script>\n'
 
 
-def _policy(style: str, script: str, library: PlotlyLibrary | None) -> str:
-    scripts = csp_hash(script) if library is None else f"{csp_hash(script)} {csp_hash(library.source)}"
+def _policy(style: str, script: str) -> str:
+    scripts = csp_hash(script) if script else "'none'"
     return (
-        f"default-src 'none'; script-src {scripts}; style-src {csp_hash(style)} {csp_hash(_EMPTY)}; img-src data: blob:; "
+        f"default-src 'none'; script-src {scripts}; style-src {csp_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
 
@@ -89,14 +93,16 @@ def _text(text: str) -> str:
     return escape(printable(text))
 
 
-def _body(report: Report) -> Iterator[str]:
+def _body(report: Report, has_script: bool) -> Iterator[str]:
     yield '<a class="skip" href="#answer">To the answer</a>'
-    yield f'<header class="top"><p class="brand">Steersman</p><h1>{_text(report.title)}</h1>{_THEME_SWITCH}</header>'
+    switch = _THEME_SWITCH if has_script else ""
+    yield f'<header class="top"><p class="brand">Steersman</p><h1>{_text(report.title)}</h1>{switch}</header>'
     yield f'<div class="layout">{_contents(report)}<main>'
-    yield "<noscript><p>Charts and tables of this page are drawn by scripts in the file, which are switched off.</p></noscript>"
+    if has_script:
+        yield "<noscript><p>Charts and tables are drawn by a script in the file, and scripts are switched off.</p></noscript>"
     yield from _question_and_answer(report)
     for number, section in enumerate(report.sections):
-        yield _section(number, section)
+        yield _section(number, section, has_script)
     yield from _commands(report)
     yield from _notes(report)
     yield "</main></div>"
@@ -125,18 +131,18 @@ def _question_and_answer(report: Report) -> Iterator[str]:
     yield f'<p class="sentence"><span class="mark" aria-hidden="true">{mark}</span> {_text(report.answer)}</p></section>'
 
 
-def _section(number: int, section: Section) -> str:
+def _section(number: int, section: Section, has_script: bool) -> str:
     caption = getattr(section, "caption", "")
     anchor = f"section-{number}"
     return (
         f'<section id="{anchor}" class="card" aria-labelledby="{anchor}-title">'
         f'<h2 id="{anchor}-title">{_text(section.title)}</h2>'
         + (f'<p class="caption">{_text(caption)}</p>' if caption else "")
-        + f"{_content(number, section)}</section>"
+        + f"{_content(number, section, has_script)}</section>"
     )
 
 
-def _content(number: int, section: Section) -> str:
+def _content(number: int, section: Section, has_script: bool) -> str:
     match section:
         case Text(is_code=True):
             return f'<pre tabindex="0">{escape(printable_lines(section.text))}</pre>'
@@ -151,7 +157,27 @@ def _content(number: int, section: Section) -> str:
                 f"<div><dd>{_figure(value)}</dd><dt>{_text(name)}</dt></div>" for name, value in section.values.items()
             )
             return f'<dl class="figures">{"".join(figures)}</dl>'
-    return f'<div class="drawing" data-section="{number}"></div>'
+        case Table() if not has_script:
+            return _plain_table(section)
+    if has_script:
+        return f'<div class="drawing" data-section="{number}"></div>'
+    return f'<p class="caption">{_text(NOT_BUILT[0].upper() + NOT_BUILT[1:])}.</p>'
+
+
+def _plain_table(table: Table) -> str:
+    columns = [Column(column) if isinstance(column, str) else column for column in table.columns]
+    head = "".join(f'<th scope="col">{_text(column.title)}</th>' for column in columns)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{_with_unit(cell, column.unit)}</td>' for cell, column in zip(row, columns, strict=True))}</tr>"
+        for row in table.rows
+    )
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _with_unit(value: Cell, unit: str) -> str:
+    if value is None or isinstance(value, str):
+        return _figure(value)
+    return f"{value:.0%}" if unit == FRACTION else f"{_figure(value)} {_text(unit)}".rstrip()
 
 
 def _figure(value: Cell) -> str:
