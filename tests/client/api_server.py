@@ -19,12 +19,13 @@ from tests.client.api_discovery import Discovery
 from tests.client.api_faults import Faults
 from tests.client.api_patches import patched
 from tests.client.serving import serve
+from tests.embedded.store_watches import WatchEvent, watch_store
 
 from steersman import api
 from steersman.api import codec, selector_text
 from steersman.base.clock import RealClock
 from steersman.base.errors import InputError
-from steersman.cluster.store import Expired, Pods, StatusError, Store, WatchEvent
+from steersman.cluster.store import Expired, Pods, StatusError, Store
 from steersman.kube.client.events import Event
 from steersman.kube.client.lease import Lease
 
@@ -122,7 +123,8 @@ class ApiServer:
 
     async def _watch(self, request: web.Request, kind: Kind) -> web.StreamResponse:
         bookmarks = request.query.get("allowWatchBookmarks") == "true"
-        watch = self.store.watch(
+        watch = watch_store(
+            self.store,
             (kind,),
             request.query.get("resourceVersion", ""),
             namespace=request.match_info.get("namespace"),

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches: ordered, exactly-once streams of the writes to some kinds since a resource version.
+"""Watches of an embedded store for tests: ordered, exactly-once streams of the writes to some kinds.
 
-Created by `Store.watch`. `drain` and iteration return available events; `async for` also waits for more. A
-filtered watch shows an object that starts to match as ADDED and one that ceases to match as DELETED. A watch
-that falls behind the history raises `Expired` at every further use: list again and start a new watch.
+`drain` and iteration return available events; `async for` also waits for more. A watch that falls behind the history raises
+`Expired` at every further use.
 """
 
 from __future__ import annotations
@@ -15,7 +14,26 @@ from typing import Self
 import msgspec
 
 from steersman.api import Object, ObjectMeta, Selector
-from steersman.cluster.store.history import ADDED, BOOKMARK, DELETED, MODIFIED, Commit, EventType, WriteHistory
+from steersman.cluster.store import ADDED, BOOKMARK, DELETED, MODIFIED, Commit, EventType, Store
+
+
+def watch_store(
+    store: Store,
+    kinds: Iterable[type[Object]],
+    since: str = "",
+    *,
+    namespace: str | None = None,
+    selector: Selector | None = None,
+    bookmarks: bool = False,
+) -> Watch:
+    """Watch writes after the version `since`; for "" or "0", start with the current objects as ADDED."""
+    kinds = tuple(kinds)
+    wanted = Filter(namespace, selector)
+    if since not in ("", "0"):
+        store.commits_since(int(since))  # raises Expired
+        return Watch(store, kinds, int(since), (), wanted, bookmarks)
+    initial = [obj for kind in kinds for obj in store.objects(kind).values()]
+    return Watch(store, kinds, int(store.resource_version), initial, wanted, bookmarks)
 
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):
@@ -39,18 +57,18 @@ class Filter(msgspec.Struct, frozen=True):
 
 
 class Watch:
-    """Reader of the history for `kinds`, beginning with the objects in `initial`."""
+    """Reader of the store's history for `kinds`, beginning with the objects in `initial`."""
 
     def __init__(
         self,
-        history: WriteHistory,
+        store: Store,
         kinds: tuple[type[Object], ...],
         version: int,
         initial: Iterable[Object] = (),
         filter: Filter | None = None,
         bookmarks: bool = False,
     ) -> None:
-        self._history = history
+        self._store = store
         self._kinds = kinds
         self._filter = filter or Filter()
         self._bookmarks = bookmarks
@@ -74,10 +92,9 @@ class Watch:
         return events
 
     def stop(self) -> None:
-        """End the iteration, even while it is waiting."""
+        """End the iteration."""
         self._stopped = True
         self._ready.clear()
-        self._history.wake()
 
     def __iter__(self) -> Iterator[WatchEvent]:
         """Yield the available events; may be iterated again later."""
@@ -89,9 +106,7 @@ class Watch:
 
     async def __anext__(self) -> WatchEvent:
         while (event := self._next()) is None:
-            if self._stopped:
-                raise StopAsyncIteration
-            await self._history.next_change()
+            await self._store.next_commit()
         return event
 
     def _next(self) -> WatchEvent | None:
@@ -102,12 +117,12 @@ class Watch:
     def _read(self) -> None:
         if self._stopped:
             return
-        for commit in self._history.since(self._position):
+        for commit in self._store.commits_since(self._position):
             event = self._event(commit)
             if event is not None:
                 self._ready.append(event)
                 self._announced = commit.version
-        self._position = self._history.version
+        self._position = int(self._store.resource_version)
         if self._bookmarks and self._announced < self._position:
             self._announced = self._position
             self._ready.append(self._bookmark())

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
+from tests.embedded.store_watches import WatchEvent
 
 from steersman import api
 from steersman.base.clock import ManualClock
-from steersman.cluster.store import EventType, KubeAdmission, Store, WatchEvent
+from steersman.cluster.store import EventType, KubeAdmission, Store
 from steersman.testing import Builder, make_pod
 
 #: 2031-01-01T00:00:00Z

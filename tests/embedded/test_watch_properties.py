@@ -6,11 +6,12 @@ from __future__ import annotations
 import random
 
 from hypothesis import given, settings, strategies as st
+from tests.embedded.store_watches import Watch, WatchEvent, watch_store
 from tests.embedded.stores import Recorder, make_store, with_meta
 
 from steersman import api
 from steersman.api.selectors import Selector, from_labels
-from steersman.cluster.store import EventType, Expired, Store, Watch, WatchEvent
+from steersman.cluster.store import EventType, Expired, Store
 from steersman.testing import make_node, make_pod
 
 NAMES = ("a", "b", "c", "d")
@@ -56,7 +57,7 @@ class Mirror:
     def _list(self) -> Watch:
         self.contents = _contents(self._store, *self._filter)
         namespace, selector = self._filter
-        return self._store.watch(KINDS, self._store.resource_version, namespace=namespace, selector=selector)
+        return watch_store(self._store, KINDS, self._store.resource_version, namespace=namespace, selector=selector)
 
     def catch_up(self) -> None:
         try:
@@ -108,7 +109,7 @@ def test_a_watch_from_any_version_tells_what_happened_since(
     namespace, selector = wanted
     for version, contents in states.items():
         rebuilt = dict(contents)
-        for event in store.watch(KINDS, version, namespace=namespace, selector=selector):
+        for event in watch_store(store, KINDS, version, namespace=namespace, selector=selector):
             name = type(event.object), api.key(event.object)
             if event.type is EventType.DELETED:
                 del rebuilt[name]
@@ -124,7 +125,7 @@ def test_a_listener_hears_what_a_watch_shows(rng: random.Random, before: int, af
     for _ in range(before):
         _write(store, rng)
     store.subscribe(heard, KINDS)
-    watch = store.watch(KINDS)
+    watch = watch_store(store, KINDS)
     for _ in range(after):
         _write(store, rng)
     shown = [(event.type, event.object) for event in watch.drain()]

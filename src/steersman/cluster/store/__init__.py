@@ -7,7 +7,7 @@
     Pods(store).bind("default", "web-0", pod.metadata.uid, "n1")
 
 Simulations and tests run the scheduler on it. Writers call `Store`, `Pods` and `evict`; readers
-list, `watch` or `subscribe`; plugins use a `StoreReader`.
+list, `subscribe` or read `commits_since`; plugins use a `StoreReader`.
 """
 
 from steersman.base import lazy_exports
@@ -37,6 +37,5 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "store": "Admission ClusterView Store",
         "store_reader": "StoreReader",
         "subscriptions": "Listener Subscription",
-        "watch": "Watch WatchEvent",
     },
 )

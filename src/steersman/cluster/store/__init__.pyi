@@ -58,6 +58,5 @@ from steersman.cluster.store.ports import (
 from steersman.cluster.store.store import Admission as Admission, ClusterView as ClusterView, Store as Store
 from steersman.cluster.store.store_reader import StoreReader as StoreReader
 from steersman.cluster.store.subscriptions import Listener as Listener, Subscription as Subscription
-from steersman.cluster.store.watch import Watch as Watch, WatchEvent as WatchEvent
 
 __all__: list[str]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounded log of all writes, read by watches.
 
-`Store` appends a commit per resource version; a `Watch` only stores its position. A slow watcher
-thus blocks no writer and uses no memory: once the log no longer has its version, it gets `Expired`.
+`Store` appends a commit per resource version; a watch (`apiserver.watches`) only stores its position.
+A slow watcher thus blocks no writer and uses no memory: once the log no longer has its version, it
+gets `Expired`.
 """
 
 from __future__ import annotations

@@ -28,12 +28,11 @@ from steersman.api import Namespace, Object, ObjectMeta, Selector, key, timestam
 from steersman.base import Clock
 from steersman.base.graph_copy import copied_attributes, two_levels
 from steersman.cluster.store.documents import Document, carried, document_of
-from steersman.cluster.store.errors import AlreadyExists, Conflict, Invalid, NotFound
+from steersman.cluster.store.errors import AlreadyExists, Conflict, NotFound
 from steersman.cluster.store.finalizers import is_held_up, marked_as_deleting
 from steersman.cluster.store.history import ADDED, DELETED, MODIFIED, Commit, EventType, WriteHistory
 from steersman.cluster.store.server_metadata import name_to_store, stamped, with_metadata_of_server
 from steersman.cluster.store.subscriptions import Listener, Subscription, Subscriptions
-from steersman.cluster.store.watch import Filter, Watch
 
 T = TypeVar("T", bound=Object)
 _Objects: TypeAlias = list[Object]
@@ -42,8 +41,6 @@ HISTORY_LENGTH: Final = 4096
 """Minimum number of writes that a watch may lag behind."""
 FIRST_VERSION: Final = 1
 """Version of an empty store: not 0, which requests the current objects from a watch."""
-_MAX_VERSION: Final = 20
-NOT_A_VERSION: Final = "resourceVersion: Invalid value"
 
 _replace = msgspec.structs.replace
 
@@ -158,33 +155,14 @@ class Store:
         self, kind: type[T], namespace: str | None = None, selector: Selector | None = None
     ) -> tuple[Sequence[T], str]:
         """Return the objects sorted by key, and the version to continue with a watch."""
-        wanted, objects = Filter(namespace, selector), self._of_kind(kind)
-        matching = [objects[name] for name in sorted(objects) if wanted.matches(objects[name])]
+        objects = self._of_kind(kind)
+        matching = [
+            obj
+            for _, obj in sorted(objects.items())
+            if (namespace is None or obj.metadata.namespace == namespace)
+            and (selector is None or selector.matches(obj.metadata.labels))
+        ]
         return cast("Sequence[T]", matching), self.resource_version
-
-    def watch(
-        self,
-        kinds: Iterable[type[Object]],
-        since: str = "",
-        *,
-        namespace: str | None = None,
-        selector: Selector | None = None,
-        bookmarks: bool = False,
-    ) -> Watch:
-        """Watch writes after the version `since`; for "" or "0", start with the current objects as ADDED.
-
-        Raises `Expired` if the history begins later. With `bookmarks`, the watcher also receives
-        versions without relevant changes.
-        """
-        kinds = tuple(kinds)
-        initial: _Objects = []
-        version = self._version
-        if since in ("", "0"):
-            initial = self._current_objects(kinds)
-        else:
-            version = self._parsed(since, kinds[0])
-            self._history.since(version)
-        return Watch(self._history, kinds, version, initial, Filter(namespace, selector), bookmarks)
 
     def commits_since(self, version: int) -> Sequence[Commit]:
         """Return all writes after a version. Raise `Expired` if the history begins later."""
@@ -411,11 +389,6 @@ class Store:
         """Return whether the finalizers that `new` lacks were the last to delay the deletion."""
         awaited, period = self.awaited_finalizers, old.metadata.deletion_grace_period_seconds
         return not period and is_held_up(old, awaited) and not is_held_up(new, awaited)
-
-    def _parsed(self, version: str, kind: type[Object]) -> int:
-        if not version.isdecimal() or len(version) > _MAX_VERSION:
-            raise Invalid(kind, "", f'{NOT_A_VERSION}: "{version}"')
-        return int(version)
 
 
 _REGISTRY: Final = {"nodes": "minions", "services": "services/specs", "endpoints": "services/endpoints"}
