@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What kubectl would do to a sandbox, through its Kubernetes API: cordon, drain, taint, scale, evict, delete. */
+/** Actions of kubectl on a sandbox, through its Kubernetes API: cordon, drain, taint, scale, evict, delete. */
 import { ApiError, type Host, pathOf } from "./api/host";
 import { count } from "./formats";
 import type { Taint } from "./api/types";
 
 const MERGE = "application/merge-patch+json";
-/** Kinds of the group apps that have replicas, and their names in paths. */
+/** Kinds of the group apps with replicas, and their plurals. */
 const SCALABLE: Readonly<Record<string, string>> = { Deployment: "deployments", ReplicaSet: "replicasets", StatefulSet: "statefulsets" };
 
 interface Meta {
@@ -35,7 +35,10 @@ export async function cordon(host: Host, name: string, cordoned: boolean): Promi
   return cordoned ? `${name} is cordoned: no new pods are placed here.` : `${name} takes pods again.`;
 }
 
-/** Evicts the pods of a node as `kubectl drain --ignore-daemonsets --force --delete-emptydir-data` does; budgets may refuse some. */
+/**
+ * Evict the pods of a node like `kubectl drain --ignore-daemonsets --force --delete-emptydir-data`; budgets may refuse
+ * some.
+ */
 export async function drain(host: Host, name: string): Promise<string> {
   await cordon(host, name, true);
   const found = await host.get<{ items: { metadata: Meta; status?: { phase?: string } }[] }>("kube/api/v1/pods", { fieldSelector: `spec.nodeName=${name}` });
@@ -67,13 +70,13 @@ export async function evict(host: Host, namespace: string, name: string): Promis
   return `${namespace}/${name} is evicted.`;
 }
 
-/** The taint that `key=value:Effect` stands for, or null. */
+/** Parse `key=value:Effect`; null if it is no taint. */
 export function parseTaint(text: string): Taint | null {
   const found = /^([\w./-]+)(?:=([\w.-]*))?:(NoSchedule|PreferNoSchedule|NoExecute)$/.exec(text.trim());
   return found ? { key: found[1] ?? "", effect: found[3] ?? "", ...(found[2] ? { value: found[2] } : {}) } : null;
 }
 
-/** Adds a taint, in place of one of the same key and effect; or removes it. */
+/** Add a taint, replacing one of the same key and effect; or remove it. */
 export async function taint(host: Host, name: string, change: Taint, remove = false): Promise<string> {
   const { spec } = await host.get<{ spec?: { taints?: Taint[] } }>(node(name));
   const others = (spec?.taints ?? []).filter((one) => one.key !== change.key || one.effect !== change.effect);
@@ -91,7 +94,7 @@ export async function deletePod(host: Host, namespace: string, name: string): Pr
   return `${namespace}/${name} is deleted.`;
 }
 
-/** The workload that a reader would scale, of an owner such as `ReplicaSet default/web-5d8`; null where there is none. */
+/** Return the workload to scale for an owner such as `ReplicaSet default/web-5d8`; null if there is none. */
 export async function scalable(host: Host, owner: string): Promise<Workload | null> {
   const [kind = "", place = ""] = owner.split(" ");
   const [namespace = "", name = ""] = place.split("/");

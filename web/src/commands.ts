@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Commands for a terminal that show or do what a page shows. */
+/** Terminal commands that show or do the same as a page. */
 import type { Info } from "./api/types";
 
-/** A word as a POSIX shell takes it. */
+/** Quote a word for a POSIX shell. */
 export function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

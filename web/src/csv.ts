@@ -3,7 +3,7 @@
 
 export type Cell = string | number | boolean | null | undefined;
 
-/** Lines of cells. What a spreadsheet would run as a formula is written as text. */
+/** Format rows of cells. Cells that a spreadsheet would run as a formula are written as text. */
 export function csv(header: readonly string[], rows: Iterable<readonly Cell[]>): string {
   const lines = [header.map(field).join(",")];
   for (const row of rows) lines.push(row.map(field).join(","));
@@ -17,7 +17,7 @@ function field(cell: Cell): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Offers a text as a file. */
+/** Download a text as a file. */
 export function download(name: string, text: string, type = "text/csv"): void {
   const address = URL.createObjectURL(new Blob([text], { type }));
   const anchor = document.createElement("a");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Numbers, quantities and times as people read them. */
+/** Numbers, quantities and times in readable form. */
 
 const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi"] as const;
 
-/** An amount of a resource in its own unit: cpu in cores, memory and storage in binary multiples, others as they are. */
+/** Format an amount of a resource: cpu in cores, memory and storage in binary units, others unchanged. */
 export function quantity(resource: string, amount: number): string {
   if (resource === "cpu") return cores(amount);
   if (isBytes(resource)) return bytes(amount);
@@ -14,7 +14,7 @@ export function isBytes(resource: string): boolean {
   return resource === "memory" || resource.endsWith("storage") || resource.startsWith("hugepages-");
 }
 
-/** Millicores as cores: `250m`, `1.5`, `64`. */
+/** Format millicores as cores: `250m`, `1.5`, `64`. */
 export function cores(millicores: number): string {
   if (Math.abs(millicores) < 1000) return millicores === 0 ? "0" : `${trimmed(millicores)}m`;
   return trimmed(millicores / 1000);
@@ -30,14 +30,14 @@ export function bytes(amount: number): string {
   return `${trimmed(value)}${BINARY[unit] ?? ""}`;
 }
 
-/** At most one decimal, none above a hundred, thousands set apart. */
+/** Format with at most one decimal, none above a hundred, and thousands separators. */
 export function trimmed(value: number): string {
   const digits = Math.abs(value) >= 100 || Number.isInteger(value) ? 0 : 1;
   const text = grouped(Number(value.toFixed(digits)));
   return text;
 }
 
-/** A figure of a chart: two digits where there are no whole ones. */
+/** Format a number of a chart: two significant digits if it is not an integer. */
 export function measured(value: number): string {
   return Math.abs(value) < 1 ? String(Number(value.toPrecision(2))) : trimmed(value);
 }
@@ -54,7 +54,7 @@ export function percent(part: number, whole: number): string {
   return `${share > 0 && share < 1 ? "<1" : Math.round(share)} %`;
 }
 
-/** A span of time in its two largest units: `3 h 20 min`, `45 s`, `120 ms`. */
+/** Format a duration in its two largest units: `3 h 20 min`, `45 s`, `120 ms`. */
 export function duration(seconds: number): string {
   const span = Math.abs(seconds);
   const sign = seconds < 0 ? "−" : "";
@@ -97,22 +97,22 @@ export function clockTime(seconds: number): string {
   return new Date(seconds * 1000).toISOString().slice(11, 19);
 }
 
-/** The time of day in UTC to a millisecond; times that objects tell are whole seconds. */
+/** Format the time of day in UTC with milliseconds; timestamps of objects have whole seconds. */
 export function preciseTime(seconds: number): string {
   return new Date(seconds * 1000).toISOString().slice(11, Number.isInteger(seconds) ? 19 : 23);
 }
 
-/** Date and time in UTC. */
+/** Format date and time in UTC. */
 export function dateTime(seconds: number): string {
   return new Date(seconds * 1000).toISOString().slice(0, 19).replace("T", " ");
 }
 
-/** `1 pod`, `2 pods`. */
+/** Format a count: `1 pod`, `2 pods`. */
 export function count(number: number, noun: string): string {
   return `${grouped(number)} ${plural(number, noun)}`;
 }
 
-/** `pod`, `pods`. */
+/** Return the singular or plural: `pod`, `pods`. */
 export function plural(number: number, noun: string): string {
   return `${noun}${number === 1 ? "" : "s"}`;
 }

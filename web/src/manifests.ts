@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Manifests as text, as far as the page has to look into them; the server reads the rest. */
+/** Manifests as text, as far as the page reads them; the server parses the rest. */
 
-/** A manifest as kubectl shows it: without the book-keeping of server-side apply, which nobody edits. */
+/** Return a manifest as kubectl shows it, without the managed fields of server-side apply. */
 export function withoutManagedFields(yaml: string): string {
   const lines = yaml.split("\n");
   const begin = lines.findIndex((line) => /^ {2}managedFields:/.test(line));
@@ -11,7 +11,7 @@ export function withoutManagedFields(yaml: string): string {
   return [...lines.slice(0, begin), ...lines.slice(end)].join("\n");
 }
 
-/** Something to begin with: small enough for any node, large enough to be seen on the map. */
+/** A first Deployment: small enough for any node, large enough to be visible on the map. */
 export const FIRST_DEPLOYMENT = `apiVersion: apps/v1
 kind: Deployment
 metadata:

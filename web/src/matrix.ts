@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Nodes × plugins of one decision, as columns of a table, and the difference between two nodes in words and numbers. */
+/**
+ * Nodes × plugins of one decision, as columns of a table, and the difference between two nodes in words and numbers.
+ */
 import type { FilterColumn, Matrix, ScoreColumn, Verdict } from "./api/types";
 import { trimmed } from "./formats";
 import type { TableColumn } from "./parts/DataTable.svelte";
@@ -8,11 +10,11 @@ export type ScoreView = "raw" | "normalised" | "weighted";
 
 /** Cells of a matrix by node index and plugin. */
 export class MatrixView {
-  /** Where a node is among those that were scored, by its index; -1: it was not. */
+  /** Index of a node among the scored nodes by its index; -1 if it was not scored. */
   private readonly placeOf: Int32Array;
   private readonly filters: ReadonlyMap<string, FilterColumn>;
   private readonly scores: ReadonlyMap<string, ScoreColumn>;
-  /** Plugins in the order of the profile: filters first, then those that only score. */
+  /** Plugins in the order of the profile: filters first, then plugins that only score. */
   readonly plugins: readonly string[];
   readonly skipped: readonly string[];
 
@@ -31,7 +33,7 @@ export class MatrixView {
     return this.matrix.total[this.placeOf[node] ?? -1] ?? null;
   }
 
-  /** What a plugin objects to a node, or null: it passes or was not asked. */
+  /** Return a plugin's objection to a node; null if the node passes or was not evaluated. */
   objection(node: number, plugin: string): Verdict | null {
     return this.matrix.verdicts[this.filters.get(plugin)?.verdict[node] ?? -1] ?? null;
   }
@@ -51,7 +53,7 @@ export class MatrixView {
     return column && !column.skipped ? column.weight : null;
   }
 
-  /** The first plugin that objects to a node, with its words; "" where none does. */
+  /** Return the first objecting plugin of a node with its reasons; "" if none objects. */
   rejection(node: number): string {
     for (const plugin of this.plugins) {
       const verdict = this.objection(node, plugin);
@@ -60,7 +62,7 @@ export class MatrixView {
     return "";
   }
 
-  /** The node with the best total among the others, or -1. */
+  /** Return the other node with the best total, or -1. */
   runnerUp(node: number): number {
     let [best, most] = [-1, -Infinity];
     this.matrix.scored.forEach((other, place) => {
@@ -70,7 +72,7 @@ export class MatrixView {
     return best;
   }
 
-  /** By how much one node is ahead of another, plugin by plugin, the largest difference first. */
+  /** Return by how much one node is ahead of another, by plugin, largest difference first. */
   difference(node: number, other: number): { plugin: string; by: number }[] {
     return this.plugins
       .map((plugin) => ({ plugin, by: (this.score(node, plugin, "weighted") ?? 0) - (this.score(other, plugin, "weighted") ?? 0) }))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The pages, and what a host has to be able to do for each. */
+/** The pages, and the capabilities of a host that each needs. */
 import type { Component } from "svelte";
 import type { Capability } from "./api/types";
 import Cluster from "./pages/Cluster.svelte";
@@ -14,14 +14,14 @@ import Pods from "./pages/Pods.svelte";
 import Time from "./pages/Time.svelte";
 
 export interface PageEntry {
-  /** The first part of its address. */
+  /** First part of the page's address. */
   readonly name: string;
   readonly title: string;
-  /** The host can do at least one of these; no entry: every host has it. */
+  /** The host needs at least one of these capabilities; without an entry, every host has the page. */
   readonly needs?: readonly Capability[];
-  /** Other first parts that belong to it: the page of one pod to the list of pods. */
+  /** Other first parts that belong to the page: the page of one pod belongs to the list of pods. */
   readonly includes?: readonly string[];
-  /** Made anew when another object is shown. */
+  /** Recreated when another object is shown. */
   readonly keyed?: boolean;
   readonly component: (name: string) => Component;
 }

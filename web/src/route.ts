@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Where the reader is, kept in the fragment of the address (`#/pod/default/web-0?attempt=2`): every view has a link, and the
- * same links work in a file without a server. The fragment is never sent to a server, so a token may come in it.
+ * The current view, stored in the fragment of the address (`#/pod/default/web-0?attempt=2`): every view has a link,
+ * which also works in a file without a server. Fragments are never sent to a server, so they may contain a token.
  */
 
 export interface Route {
-  /** The parts of the path, decoded: `["pod", "default", "web-0"]`. */
+  /** Decoded parts of the path: `["pod", "default", "web-0"]`. */
   readonly path: readonly string[];
   readonly query: Readonly<Record<string, string>>;
 }
 
 export type Query = Readonly<Record<string, string | number | null | undefined>>;
 
-/** What a fragment says; an empty one is the first page. */
+/** Parse a fragment; an empty one is the first page. */
 export function parseRoute(fragment: string): Route {
   const text = fragment.replace(/^#?\/?/, "");
   const mark = text.indexOf("?");
@@ -22,10 +22,10 @@ export function parseRoute(fragment: string): Route {
   return { path: path.length ? path : ["cluster"], query };
 }
 
-/** Stands for an empty value that a reader has chosen: empty values themselves are left out of the query. */
+/** Stands for an empty value that the reader has chosen, because empty values are omitted from the query. */
 export const NONE = "-";
 
-/** The fragment of a place; empty values are left out of the query. */
+/** Return the fragment of a view; empty values are omitted from the query. */
 export function link(path: readonly string[], query: Query = {}): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -35,7 +35,7 @@ export function link(path: readonly string[], query: Query = {}): string {
   return `#/${path.map(encodeURIComponent).join("/")}${tail ? `?${tail}` : ""}`;
 }
 
-/** The token that a fragment `#token=…` carries, and the fragment without it; a place may follow after `&`. */
+/** Return the token of a fragment `#token=…`, and the fragment without it; a view may follow after `&`. */
 export function takeToken(fragment: string): { token: string | null; rest: string } {
   const match = /^#token=([^&]*)(?:&(.*))?$/.exec(fragment);
   if (!match) return { token: null, rest: fragment };

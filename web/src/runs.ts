@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Two runs side by side, by the pods that both have. */
+/** Comparison of two runs by the pods that both have. */
 import type { ComparedDecision, Comparison, PodTable } from "./api/types";
 
-/** Where the pods of one run are in another; how many nodes each uses. Pods of one run alone are counted in the notes. */
+/**
+ * Nodes of one run's pods in the other run, and the number of used nodes. Pods of only one run are counted in the
+ * notes.
+ */
 export function compareRuns(a: PodTable, b: PodTable): Comparison {
   const places = new Map(b.pod.map((pod, row) => [pod, b.node[row] ?? ""]));
   const decisions: ComparedDecision[] = [];
@@ -27,7 +30,7 @@ export function compareRuns(a: PodTable, b: PodTable): Comparison {
   };
 }
 
-/** The tables of one query, page after page, as one. */
+/** Return all pages of a query as one table. */
 export function joined(tables: readonly PodTable[]): PodTable {
   const [first] = tables;
   if (!first) throw new Error("There is no table to join.");
@@ -45,13 +48,13 @@ export function joined(tables: readonly PodTable[]): PodTable {
   };
 }
 
-/** The pods that are elsewhere in the other run, with their nodes there: at most so many, the last ones. */
+/** Return the last moved pods, at most this number, with their nodes in the other run. */
 export function elsewhere(runs: Comparison, most: number): Record<string, string> {
   const moved = runs.decisions.filter((one) => !one.same);
   return Object.fromEntries(moved.slice(-most).map(({ pod, b }) => [pod, b]));
 }
 
-/** Two runs with what the server found when it decided the last pods again. */
+/** Compare two runs, with the server's reasons after it decided the last pods again. */
 export function withReasons(runs: Comparison, reasons: Comparison): Comparison {
   const known = new Map(reasons.decisions.map((one) => [one.pod, one]));
   const decisions = runs.decisions.map((one) => {
@@ -63,7 +66,7 @@ export function withReasons(runs: Comparison, reasons: Comparison): Comparison {
   return { ...runs, decisions, notes: [...runs.notes, ...reasons.notes, note].filter(Boolean) };
 }
 
-/** Two runs where nobody could be asked why. */
+/** Compare two runs without a server that knows the reasons. */
 export function withoutReasons(runs: Comparison, problem: string): Comparison {
   return { ...runs, notes: [...runs.notes, `The plugins that made the differences cannot be named: ${problem}`] };
 }

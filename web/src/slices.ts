@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Long work in slices: between two of them the browser draws, and hears what the reader does. */
+/** Long work in slices, between which the browser draws and handles input. */
 
-/** Ends the present task; what follows is done in another one. */
+/** End the current task; the code after it runs in another one. */
 export function nextTask(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve));
 }

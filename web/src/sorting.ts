@@ -33,7 +33,7 @@ function missing(cell: Cell): boolean {
   return cell === null || cell === undefined || cell === "";
 }
 
-/** The orders after a reader has chosen another one: the last comes first, those before it sort what is equal. */
+/** Return the sort orders after the reader has chosen another one: the latest comes first, earlier ones break ties. */
 export function resorted(orders: readonly SortOrder[], chosen: SortOrder): SortOrder[] {
   return [chosen, ...orders.filter((one) => one.column !== chosen.column)].slice(0, ORDERS_KEPT);
 }

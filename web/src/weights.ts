@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Weights of score plugins, set in the YAML of the configuration in effect, which the server writes with all defaults. */
+/** Weights of score plugins, written into the YAML of the configuration in effect, which has all defaults. */
 
-/** The configuration with other weights in one profile; 0 takes the plugin out of scoring. */
+/** Return the configuration with other weights in one profile; 0 disables scoring of the plugin. */
 export function withWeights(yaml: string, profile: string, weights: Readonly<Record<string, number>>): string {
   const lines = yaml.split("\n");
   const [begin, end] = pluginLines(lines, profile);
@@ -13,7 +13,7 @@ export function withWeights(yaml: string, profile: string, weights: Readonly<Rec
   return [...lines.slice(0, begin), ...section, ...lines.slice(end)].join("\n");
 }
 
-/** Where the `plugins` of a profile begin and end. */
+/** Return the lines of a profile's `plugins`. */
 function pluginLines(lines: readonly string[], profile: string): [number, number] {
   const first = lines.findIndex((line) => line === "profiles:");
   const starts = lines.flatMap((line, at) => (at > first && first >= 0 && /^- /.test(line) ? [at] : []));
@@ -28,7 +28,7 @@ function pluginLines(lines: readonly string[], profile: string): [number, number
   return [-1, -1];
 }
 
-/** Changes the weight wherever the plugin is enabled with one. */
+/** Change the weight wherever the plugin is enabled with one. */
 function setWeight(section: string[], plugin: string, weight: number): void {
   if (weight === 0) return;
   let isEnabled = false;
@@ -39,7 +39,7 @@ function setWeight(section: string[], plugin: string, weight: number): void {
   });
 }
 
-/** Adds plugins to those that do not score, and takes them out of those that the point `score` enables. */
+/** Disable plugins at the point `score`, and remove them from the enabled ones. */
 function disable(section: string[], plugins: readonly string[]): void {
   const at = section.findIndex((line) => /^ {4}score:/.test(line));
   if (at < 0) return;
@@ -67,7 +67,7 @@ function escaped(text: string): string {
 
 const HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n";
 
-/** Configurations to begin with, by what they are for. */
+/** Configurations to start from, by purpose. */
 export function presets(profile: string): { name: string; note: string; yaml: string }[] {
   return [
     { name: "Default", note: "kube-scheduler as it comes: spread by resources, with topology spread", yaml: `${HEADER}- schedulerName: ${profile}\n` },

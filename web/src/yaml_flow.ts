@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Block YAML, as the server writes it, on one line: `scoringStrategy: {type: LeastAllocated, resources: [{name: cpu}]}`. */
+/**
+ * Block YAML, as written by the server, on one line: `scoringStrategy: {type: LeastAllocated, resources: [{name:
+ * cpu}]}`.
+ */
 
 interface Line {
   readonly indent: number;
   readonly text: string;
 }
 
-/** The fields of a mapping on one line; a text of another form stays as it is. */
+/** Return the fields of a mapping on one line; return other texts unchanged. */
 export function flowYaml(yaml: string): string {
   const lines: Line[] = yaml
     .split("\n")
@@ -24,7 +27,7 @@ function flow(lines: readonly Line[]): string {
   return isList ? `[${parts.join(", ")}]` : `{${parts.join(", ")}}`;
 }
 
-/** Every entry with the lines below it; the items of a list may be as far out as its key. */
+/** Return every entry with the lines below it; items of a list may have the indentation of its key. */
 function blocks(lines: readonly Line[], indent: number, isList: boolean): Line[][] {
   const found: Line[][] = [];
   for (const line of lines) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** YAML as coloured text, where no editor is: reports carry none. */
+/** Coloured YAML without an editor, which reports do not have. */
 
 export interface YamlPart {
   readonly text: string;
@@ -8,7 +8,7 @@ export interface YamlPart {
 
 const LINE = /^(\s*(?:- )*)([^\s:#'"][^:#]*|"[^"]*"|'[^']*')(:)(?=\s|$)(.*)$/;
 
-/** The parts of one line, which together are the line. */
+/** Return the parts of one line, which together are the line. */
 export function yamlParts(line: string): YamlPart[] {
   if (/^\s*#/.test(line)) return [{ text: line, kind: "comment" }];
   const found = LINE.exec(line);

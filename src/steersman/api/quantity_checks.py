@@ -81,7 +81,7 @@ def _complaint(field: str, amount: Quantity) -> InputError:
 
 def _resource_lists(obj: Object) -> Iterator[tuple[str, ResourceList]]:
     if isinstance(obj, Pod):
-        yield from _of_pod(obj.spec, "spec")
+        yield from _pod_amounts(obj.spec, "spec")
     elif isinstance(obj, Node):
         yield "status.allocatable", obj.status.allocatable
         yield "status.capacity", obj.status.capacity
@@ -90,37 +90,37 @@ def _resource_lists(obj: Object) -> Iterator[tuple[str, ResourceList]]:
     elif isinstance(obj, PersistentVolumeClaim):
         yield "spec.resources.requests", obj.spec.resources.requests
     elif isinstance(obj, _WITH_TEMPLATE) and obj.spec.template:
-        yield from _of_template(obj.spec.template, "spec.template")
+        yield from _template_amounts(obj.spec.template, "spec.template")
         if isinstance(obj, StatefulSet):
-            yield from _of_claims(obj.spec.volume_claim_templates, "spec.volumeClaimTemplates")
+            yield from _claim_amounts(obj.spec.volume_claim_templates, "spec.volumeClaimTemplates")
     elif isinstance(obj, CronJob):
         job = codec.convert_part(obj.spec.job_template, JobTemplateSpec, "spec.jobTemplate")
-        yield from _of_template(job.spec.template, "spec.jobTemplate.spec.template")
+        yield from _template_amounts(job.spec.template, "spec.jobTemplate.spec.template")
 
 
-def _of_template(template: dict[str, Any], path: str) -> Iterator[tuple[str, ResourceList]]:
-    yield from _of_pod(codec.convert_part(template, PodTemplateSpec, path).spec, f"{path}.spec")
+def _template_amounts(template: dict[str, Any], path: str) -> Iterator[tuple[str, ResourceList]]:
+    yield from _pod_amounts(codec.convert_part(template, PodTemplateSpec, path).spec, f"{path}.spec")
 
 
-def _of_claims(claims: tuple[dict[str, Any], ...], path: str) -> Iterator[tuple[str, ResourceList]]:
+def _claim_amounts(claims: tuple[dict[str, Any], ...], path: str) -> Iterator[tuple[str, ResourceList]]:
     for index, template in enumerate(claims):
         claim = codec.convert_part(template, PersistentVolumeClaim, f"{path}[{index}]")
         yield f"{path}[{index}].spec.resources.requests", claim.spec.resources.requests
 
 
-def _of_pod(spec: PodSpec, path: str) -> Iterator[tuple[str, ResourceList]]:
-    yield from _of_containers(spec.containers, f"{path}.containers")
-    yield from _of_containers(spec.init_containers, f"{path}.initContainers")
+def _pod_amounts(spec: PodSpec, path: str) -> Iterator[tuple[str, ResourceList]]:
+    yield from _container_amounts(spec.containers, f"{path}.containers")
+    yield from _container_amounts(spec.init_containers, f"{path}.initContainers")
     yield f"{path}.overhead", spec.overhead
     if spec.resources is not None:
-        yield from _of_requirements(spec.resources, f"{path}.resources")
+        yield from _requirement_amounts(spec.resources, f"{path}.resources")
 
 
-def _of_containers(containers: tuple[Container, ...], path: str) -> Iterator[tuple[str, ResourceList]]:
+def _container_amounts(containers: tuple[Container, ...], path: str) -> Iterator[tuple[str, ResourceList]]:
     for index, container in enumerate(containers):
-        yield from _of_requirements(container.resources, f"{path}[{index}].resources")
+        yield from _requirement_amounts(container.resources, f"{path}[{index}].resources")
 
 
-def _of_requirements(requirements: ResourceRequirements, path: str) -> Iterator[tuple[str, ResourceList]]:
+def _requirement_amounts(requirements: ResourceRequirements, path: str) -> Iterator[tuple[str, ResourceList]]:
     yield f"{path}.requests", requirements.requests
     yield f"{path}.limits", requirements.limits

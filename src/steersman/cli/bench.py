@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     "tests",
     multiple=True,
     metavar="NAME",
-    help="Only this test case, CASE/WORKLOAD, or what the regular expression is found in. May be repeated.",
+    help="Only this test case, CASE/WORKLOAD, or those that match the regular expression. May be repeated.",
 )
 @click.option(
     "--labels",
@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     help="Run on the API server of this kubeconfig instead of the embedded cluster.",
 )
 @output_option("table", "json", text=None)
-@click.option("--latencies", is_flag=True, help="Also print what attempts and extension points took.")
+@click.option("--latencies", is_flag=True, help="Also print durations of attempts and extension points.")
 @click.option(
     "--data-items", type=click.Path(), metavar="DIR", help="Write the JSON files that upstream's dashboard reads."
 )
 @report_option
-@click.option("--list", "only_list", is_flag=True, help="Print the workloads that would be run, and run none.")
+@click.option("--list", "only_list", is_flag=True, help="Print the selected workloads without running them.")
 @click.option(
     "--require", type=float, metavar="RATIO", help="Exit with 1 if a workload is below this factor of its threshold."
 )
@@ -65,9 +65,9 @@ if TYPE_CHECKING:
     flag_value=1,
     default=None,
     metavar="[N]",
-    help="Compute every decision (or one in N) again without caches, and fail on a difference. Slow.",
+    help="Repeat every decision (or one in N) without caches, and fail on a difference. Slow.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Also print every workload as soon as it has ended, on stderr.")
+@click.option("-v", "--verbose", is_flag=True, help="Also print every workload on stderr when it ends.")
 def bench(
     files: tuple[str, ...],
     tests: tuple[str, ...],

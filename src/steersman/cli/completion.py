@@ -16,7 +16,7 @@ click."""
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print a script with which SHELL completes commands, options and file names.
+    """Print a shell script that completes commands, options and file names.
 
     \b
     bash:  source <(steersman completion bash)
@@ -45,7 +45,7 @@ def version_line() -> str:
 
 @click.command()
 def version() -> None:
-    """Print the version, and the kube-scheduler version whose decisions are made."""
+    """Print the versions of Steersman and of the emulated kube-scheduler."""
     click.echo(version_line())
 
 

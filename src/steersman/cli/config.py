@@ -29,11 +29,12 @@ def config() -> None:
 @gates_option
 @_plugin_option
 def check(files: tuple[str, ...], feature_gates: str | None, emulated_version: str, plugins: tuple[str, ...]) -> None:
-    """Say whether FILEs are valid: decoding, defaults, validation, and whether every plugin exists, disabled ones too.
+    """Check FILEs: decoding, defaults, validation, and whether every plugin exists, disabled ones
+    too.
 
-    Plugins that FILEs enable are made as `run` makes them: refused arguments, missing methods and events that never
-    happen are problems too. FLAGS of `steersman run`, or kube-scheduler, are checked as well. Prints one line per
-    problem and exits with 2 if there are any.
+    Plugins that FILEs enable are created as by `run`: invalid arguments, missing methods and
+    impossible events are problems too. FLAGS of `steersman run`, or kube-scheduler, are checked as
+    well. Prints one line per problem and exits with 2 if there are any.
     """
     from steersman.config import ConfigError
     from steersman.scheduler.runtime import PluginError
@@ -93,10 +94,11 @@ def show(
 @gates_option
 @_plugin_option
 def diff(before: str, after: str, feature_gates: str | None, emulated_version: str, plugins: tuple[str, ...]) -> None:
-    """Print what differs between two configurations, defaults included; exit with 1 if anything does.
+    """Print the differences between two configurations, defaults included; exit with 1 if there are
+    any.
 
-    What makes no difference to a scheduler is none: other words for the same plugins and weights, another order of
-    arguments.
+    Equivalent documents have no differences: other ways to write the same plugins and weights, or
+    another order of arguments.
     """
     from steersman.config import diff as differences
     from steersman.scheduler.assembly import register

@@ -23,7 +23,7 @@ _VERSION: Final = "The version of kube-scheduler that lines are of if they name 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE…")
-@click.option("--scalar", is_flag=True, help="Use the plain engine instead of the columnar one.")
+@click.option("--scalar", is_flag=True, help="Use the scalar engine instead of the columnar one.")
 @click.option("--area", "areas", multiple=True, metavar="AREA", help="Only the cases of this area. May be repeated.")
 @click.option("--emulated-version", default="", metavar="VERSION", help=_VERSION)
 @click.option("-v", "--verbose", is_flag=True, help="Describe every difference, in full.")

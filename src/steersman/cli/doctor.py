@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @cluster_options
-@click.option("--as", "subject", default="", metavar="USER", help="Whose rights: system:serviceaccount:NAMESPACE:NAME.")
+@click.option(
+    "--as",
+    "subject",
+    default="",
+    metavar="USER",
+    help="Check this user, for example system:serviceaccount:NAMESPACE:NAME.",
+)
 @output_option("text", "json", text=None)
 @click.argument("flags", nargs=-1, type=click.UNPROCESSED, metavar="[-- FLAGS…]")
 def doctor(
@@ -37,11 +43,11 @@ def doctor(
     output: str,
     flags: tuple[str, ...],
 ) -> None:
-    """Check access rights, API versions, clocks, leases, and other schedulers of a live cluster.
+    """Check permissions, API versions, clocks, leases, and other schedulers of a live cluster.
 
-    Every line is ok, warn or fail, with what to do. Exits with 1 if anything failed. Reads only;
-    rights are asked about by access reviews. FLAGS are the flags of `steersman run`, or of
-    kube-scheduler: they are checked too, and what they configure is examined.
+    Every line is ok, warn or fail, with a remedy. Exits with 1 if anything failed. Only reads;
+    permissions are checked by access reviews. FLAGS are the flags of `steersman run`, or of
+    kube-scheduler: they are checked too, and so is what they configure.
     """
     from steersman.base import RealClock
     from steersman.kube.client import ClusterChoice

@@ -41,14 +41,14 @@ def example_option(text: str) -> Callable[[CommandT], CommandT]:
 @click.group(cls=SummaryGroup, invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")
 @click.pass_context
 def examples(context: click.Context) -> None:
-    """List the examples that come with Steersman, and copy them."""
+    """List and copy the examples that are part of Steersman."""
     if context.invoked_subcommand is None:
         context.invoke(list_examples)
 
 
 @examples.command("list")
 def list_examples() -> None:
-    """Print the names of the examples, and what they are about."""
+    """Print the names and descriptions of the examples."""
     from steersman.base import aligned
 
     rows = [("NAME", "ABOUT"), *((name, _title(folder)) for name, folder in _found().items())]
@@ -57,7 +57,14 @@ def list_examples() -> None:
 
 @examples.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME…", shell_complete=complete_example)
-@click.option("--to", "target", default=".", type=click.Path(), metavar="DIR", help="Where to; the default is here.")
+@click.option(
+    "--to",
+    "target",
+    default=".",
+    type=click.Path(),
+    metavar="DIR",
+    help="Target folder; default: the working directory.",
+)
 def copy(names: tuple[str, ...], target: str) -> None:
     """Copy examples into a folder of their name. Existing files are not overwritten."""
     for name, folder in [(name, example_folder(name)) for name in names]:

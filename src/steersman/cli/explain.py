@@ -143,11 +143,11 @@ def _source(given: dict[str, Any]) -> Callable[[Sequence[str], dict[str, Any]], 
     if live and (has_files or has_record):
         raise click.UsageError(f"{live[0]} is for a live cluster, -f, --example and --record are not.")
     if has_record:
-        return _of_record
-    return _of_files if has_files else _of_cluster
+        return _explain_record
+    return _explain_files if has_files else _explain_cluster
 
 
-def _of_record(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplanation]:
+def _explain_record(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplanation]:
     """Explain pods of a record at a given time; the record of a live cluster has no simulated
     queue."""
     from msgspec.structs import replace
@@ -175,7 +175,7 @@ def _of_record(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplan
     ]
 
 
-def _of_files(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplanation]:
+def _explain_files(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplanation]:
     example = example_of(given)
     options = {**given, "feature_gates": given["feature_gates"] or None, "kubelet_policy": None}
     with working("loading"):
@@ -187,7 +187,7 @@ def _of_files(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplana
         return _answers(simulation, loaded, keys, given, notes=(stopped,) if stopped else ())
 
 
-def _of_cluster(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplanation]:
+def _explain_cluster(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplanation]:
     from steersman.explain.live import LiveSimulation, read_simulation
     from steersman.kube.client import ClusterChoice
     from steersman.scheduler.assembly import SchedulerOptions

@@ -43,7 +43,7 @@ def cluster_options(command: CommandT) -> CommandT:
     return with_options(
         command,
         (
-            file_option("--kubeconfig", "How to reach the cluster."),
+            file_option("--kubeconfig", "Kubeconfig of the cluster."),
             click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
             click.option("--master", default="", metavar="URL", help="Address of the API server."),
             config_option("The scheduler's configuration."),

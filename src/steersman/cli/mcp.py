@@ -37,7 +37,7 @@ INSTALL: Final = "pip install 'steersman[mcp]'"
     default=120.0,
     show_default=True,
     metavar="SECONDS",
-    help="A call that takes longer ends with an error.",
+    help="Time after which a call ends with an error.",
 )
 @click.option(
     "--max-output",
@@ -45,7 +45,7 @@ INSTALL: Final = "pip install 'steersman[mcp]'"
     default=60_000,
     show_default=True,
     metavar="CHARACTERS",
-    help="Answers that are longer are cut, and say so.",
+    help="Maximum length of answers; longer ones are truncated with a note.",
 )
 def mcp(
     kubeconfig: str,

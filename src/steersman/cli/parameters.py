@@ -85,7 +85,7 @@ def _input_files(ctx: click.Context, _: click.Parameter, paths: tuple[str, ...])
 
 def extenders_option(command: CommandT) -> CommandT:
     """Add `--extenders`."""
-    text = "Ask the extenders of the configuration, over HTTP and in real time. Default: they are left out."
+    text = "Call the extenders of the configuration, over HTTP and in real time. Default: they are not called."
     return click.option("--extenders", is_flag=True, help=text)(command)
 
 
@@ -122,12 +122,12 @@ def seed_option(text: str) -> Callable[[CommandT], CommandT]:
     return click.option("--seed", type=int, default=0, show_default=True, help=text)
 
 
-SEED: Final = "Decides among equally good nodes."
+SEED: Final = "Seed for the choice among equally good nodes."
 
 
 def kubelet_policy_option(command: CommandT) -> CommandT:
     """Add `--kubelet-policy FILE`."""
-    text = "A KubeletPolicy or stages of KWOK: how long pods start and run, which fail, and the like."
+    text = "A KubeletPolicy or stages of KWOK: how long pods take to start and run, and which fail."
     return click.option("--kubelet-policy", type=click.Path(), metavar="FILE", help=text)(command)
 
 
@@ -138,7 +138,7 @@ def until_option(text: str) -> Callable[[CommandT], CommandT]:
 
 def pods_to_explain_option(command: CommandT) -> CommandT:
     """Add `--explain POD`, which may be repeated."""
-    text = "Print what nodes and plugins say of the pod NAMESPACE/NAME (or NAME in default). May be repeated."
+    text = "Print the verdicts and scores of all nodes and plugins for NAMESPACE/NAME (or NAME in default). May be repeated."
     return click.option("--explain", multiple=True, metavar="POD", help=text)(command)
 
 

@@ -45,7 +45,7 @@ def plan() -> None:
     help="A file with a Pod, or with a workload whose template is used. Several make a mix.",
 )
 @click.option(
-    "--preemption", is_flag=True, help="Also: how many fit if pods of lower priority may be preempted. Slower."
+    "--preemption", is_flag=True, help="Also compute how many fit with preemption of lower priorities. Slower."
 )
 @click.option(
     "--at-least", type=click.IntRange(0), default=1, show_default=True, help="Exit with 1 if fewer pods than this fit."
@@ -137,13 +137,15 @@ def taint(arguments: tuple[str, ...], **given: Any) -> None:
 
 
 @plan.command()
-@click.option("--budget", type=click.IntRange(0), default=20, show_default=True, metavar="N", help="Moves, at most.")
+@click.option(
+    "--budget", type=click.IntRange(0), default=20, show_default=True, metavar="N", help="Maximum number of moves."
+)
 @click.option(
     "--for",
     "pods",
     multiple=True,
     metavar="POD",
-    help="Make this pending pod fit, and empty no nodes. May be repeated.",
+    help="Make this pending pod fit, without emptying nodes. May be repeated.",
 )
 @click.option(
     "--tries",
@@ -151,7 +153,7 @@ def taint(arguments: tuple[str, ...], **given: Any) -> None:
     default=100,
     show_default=True,
     metavar="N",
-    help="Failed attempts, at most, to empty nodes, and for each pending pod. Nodes without pods need none.",
+    help="Maximum number of failed attempts to empty nodes, and for each pending pod. Nodes without pods need none.",
 )
 @plan_options
 def compact(budget: int, pods: tuple[str, ...], tries: int, **given: Any) -> None:
@@ -167,31 +169,33 @@ def compact(budget: int, pods: tuple[str, ...], tries: int, **given: Any) -> Non
 
 @plan.command()
 @click.option(
-    "--usage", "usage_file", required=True, type=click.Path(), metavar="FILE", help="A CSV of krr or Prometheus."
+    "--usage", "usage_file", required=True, type=click.Path(), metavar="FILE", help="A CSV file of krr or Prometheus."
 )
 @click.option(
     "--column",
     "columns",
     multiple=True,
     metavar="WHAT=TITLE",
-    help="What a column of the file is called: namespace, pod, workload, kind, container, cpu or memory.",
+    help="Title of a column in the file for namespace, pod, workload, kind, container, cpu or memory.",
 )
 @click.option(
     "--percentile",
     type=float,
     default=100.0,
     show_default=True,
-    help="Of several rows of a container; 100: the greatest.",
+    help="Percentile over several rows of a container; 100: the maximum.",
 )
 @click.option(
     "--pod-percentile",
     type=float,
     default=100.0,
     show_default=True,
-    help="Of the pods of a workload, which all get the same requests; 100: what the greatest one needs.",
+    help="Percentile over the pods of a workload, which all get the same requests; 100: the maximum.",
 )
-@click.option("--headroom", type=float, default=0.0, show_default=True, metavar="PERCENT", help="Ask for so much more.")
-@click.option("--reschedule", is_flag=True, help="Place every pod again, also pods that are on nodes.")
+@click.option(
+    "--headroom", type=float, default=0.0, show_default=True, metavar="PERCENT", help="Percentage to add to the usage."
+)
+@click.option("--reschedule", is_flag=True, help="Place every pod again, including pods that have a node.")
 @plan_options
 def requests(
     usage_file: str,
@@ -233,13 +237,13 @@ def requests(
 @click.option(
     "--pools", "pools_file", required=True, type=click.Path(), metavar="FILE", help="A document of kind NodePools."
 )
-@click.option("--remove", is_flag=True, help="Existing nodes of the pools may go too.")
+@click.option("--remove", is_flag=True, help="Allow removing existing nodes of the pools.")
 @click.option(
     "--trials",
     type=click.IntRange(1),
     default=100,
     show_default=True,
-    help="Placements of all pods that the search tries.",
+    help="Maximum number of trial placements of all pods.",
 )
 @click.option(
     "--time-limit",

@@ -35,8 +35,8 @@ DEFAULT: Final = "default"
     "--plugin-of", multiple=True, metavar="NAME:FILE", help="A Python file with plugins of one configuration."
 )
 @click.option("--seeds", type=click.IntRange(1), default=20, show_default=True, help="Number of seeds, from --seed on.")
-@click.option("--reschedule", is_flag=True, help="Place every pod again, also pods that are on nodes.")
-@click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes. Default: one per core.")
+@click.option("--reschedule", is_flag=True, help="Place every pod again, including pods that have a node.")
+@click.option("--workers", type=click.IntRange(1), metavar="N", help="Number of processes. Default: one per core.")
 @plan_options_without_config
 def compare(
     configs: tuple[str, ...],
@@ -47,7 +47,7 @@ def compare(
     workers: int | None,
     **given: Any,
 ) -> None:
-    """What other configurations of the scheduler would make of the same workload.
+    """Compare scheduler configurations on the same workload.
 
     Each configuration runs with every seed. Means come with 95 % intervals over the seeds (Student's t), differences
     are of pairs with the same seed. Exits with 1 if a configuration leaves more pods pending than the first one.
@@ -81,8 +81,8 @@ def _variants(
     files = dict(_named(text) for text in configs)
     if len(files) < len(configs):
         raise InputError("two configurations have one name", value=", ".join(configs), hint="write NAME=FILE")
-    own_gates = dict(_of("--gates-of", text, files) for text in gates)
-    own_plugins = [_of("--plugin-of", text, files) for text in plugins]
+    own_gates = dict(_named_value("--gates-of", text, files) for text in gates)
+    own_plugins = [_named_value("--plugin-of", text, files) for text in plugins]
     common = (*example.plugins, *given["plugins"])
     return [
         Variant(
@@ -102,7 +102,7 @@ def _named(text: str) -> tuple[str, str]:
     return (name, file) if equals and not Path(text).exists() else (Path(text).stem, text)
 
 
-def _of(option: str, text: str, names: dict[str, str]) -> tuple[str, str]:
+def _named_value(option: str, text: str, names: dict[str, str]) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or name not in names:
         hint = f"write NAME:…, where NAME is one of {', '.join(names)}"

@@ -47,10 +47,10 @@ def recording(simulation: Simulation, directory: str | None) -> AbstractContextM
 )
 @trust_option
 @click.option(
-    "--extract", metavar="POD", help="Print the last attempt at this pod as a golden scenario, and compare nothing."
+    "--extract", metavar="POD", help="Print the last attempt of this pod as a golden scenario, without comparing."
 )
 @click.option(
-    "--attempt", type=click.IntRange(1), metavar="NUMBER", help="With --extract, this attempt, not the last one."
+    "--attempt", type=click.IntRange(1), metavar="NUMBER", help="With --extract: this attempt instead of the last one."
 )
 @output_option("table", "json")
 def replay(
@@ -62,16 +62,19 @@ def replay(
     attempt: int | None,
     output: str,
 ) -> None:
-    """Decide everything again that was recorded, and compare every decision.
+    """Repeat all recorded decisions, and compare each one.
 
-    `steersman simulate --record DIR` and `steersman run --record DIR` write records. Without options everything is to be the
-    same, to the last score; with --config or another --plugin the table shows what would have been decided instead. The files
-    with plugins that a record names are run only if you name them again with --plugin (from where they are now, if their
-    content is the same), or with --trust-record-plugins.
+    `steersman simulate --record DIR` and `steersman run --record DIR` write records. Without
+    options, all decisions and scores should be the same; with --config or another --plugin, the
+    table shows the decisions made instead. Plugin files of a record are run only if you name them
+    with --plugin (at their current path, if their content is the same), or with
+    --trust-record-plugins.
 
-    With --extract an attempt becomes a test: `steersman conformance FILE` runs what is printed, one JSON document on a line.
+    With --extract, an attempt becomes a test: `steersman conformance FILE` runs the output, one
+    JSON document per line.
 
-    Exits with 0 if all decisions that can be compared are the same, with 1 if not, with 2 if none can be compared.
+    Exits with 0 if all decisions that can be compared are the same, with 1 if not, with 2 if none
+    can be compared.
     """
     if extract is not None:
         _print_scenario(directory, extract, attempt)
@@ -97,10 +100,10 @@ def replay(
 @click.option(
     "--since",
     metavar="TIME",
-    help="From this time on: 14:05 (UTC), 2026-11-17T14:05:00Z, or 10m after the start of the record.",
+    help="Start time: 14:05 (UTC), 2026-11-17T14:05:00Z, or 10m after the start of the record.",
 )
-@click.option("--until", metavar="TIME", help="Up to this time.")
-@click.option("--parquet", type=click.Path(), metavar="FILE", help="Write every decision to this file instead.")
+@click.option("--until", metavar="TIME", help="End time.")
+@click.option("--parquet", type=click.Path(), metavar="FILE", help="Write all decisions to this file instead.")
 @output_option("table", "json")
 def history(
     directory: str, name: str | None, since: str | None, until: str | None, parquet: str | None, output: str

@@ -97,8 +97,8 @@ def _given(context: click.Context, flags: Mapping[str, str]) -> list[tuple[str, 
 def run(**given: Any) -> None:
     """Schedule the pods of a real cluster until SIGTERM or SIGINT.
 
-    What is said by a flag goes before what the configuration file says. Exits with 0 when it was asked to end, with 1
-    when it lost the lease or a second signal came.
+    Flags override the configuration file. Exits with 0 after a signal, with 1 after the loss of the
+    lease or a second signal.
     """
     require_unix("run")
     context = click.get_current_context()
@@ -121,8 +121,9 @@ def run(**given: Any) -> None:
 
 
 def checked_command_line(flags: Sequence[str]) -> tuple[RunOptions | None, list[str]]:
-    """Return what `run` with these flags would do, and a sentence for each flag that it would refuse; None if the rest of
-    the command line cannot be read either. A leading program name is skipped, so that the command of a pod can be pasted."""
+    """Return the options of `run` with these flags, and a sentence for each flag that it would
+    refuse; the options are None if another part of the command line is invalid. A leading program
+    name is skipped, so that the command of a container can be passed."""
     from steersman.base import SteersmanError
 
     programs = next((index for index, flag in enumerate(flags) if flag.startswith("-")), len(flags))

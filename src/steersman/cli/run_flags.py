@@ -118,7 +118,7 @@ def _duration(name: str, text: str) -> Any:
 
 _CONFIGURATION = (
     config_option("A KubeSchedulerConfiguration (v1)."),
-    file_option("--write-config-to", "Write the configuration in force, and exit."),
+    file_option("--write-config-to", "Write the effective configuration, and exit."),
     click.option("--feature-gates", default="", metavar="A=true,B=false", help="Feature gates, as kube-scheduler's."),
     version_option,
     plugin_option("A Python file with plugins. Repeatable."),
@@ -133,23 +133,28 @@ _QUEUE = (
         show_default=True,
         callback=parse_seconds,
         metavar="DURATION",
-        help="An unschedulable pod is tried again after so long, whatever happens.",
+        help="Retry an unschedulable pod after this time, even without an event.",
     ),
 )
 _CLUSTER = (
-    file_option("--kubeconfig", "How to reach the cluster; before the file's."),
+    file_option("--kubeconfig", "Kubeconfig of the cluster; overrides that of the configuration."),
     click.option("--master", default="", metavar="URL", help="Address of the API server, before the kubeconfig's."),
-    click.option("--kube-api-qps", type=float, metavar="NUMBER", help="Requests per second, in the long run."),
-    click.option("--kube-api-burst", type=int, metavar="NUMBER", help="Burst of requests."),
-    click.option("--kube-api-content-type", metavar="TYPE", help="Is noted; objects always travel as JSON."),
+    click.option("--kube-api-qps", type=float, metavar="NUMBER", help="Maximum average number of requests per second."),
+    click.option("--kube-api-burst", type=int, metavar="NUMBER", help="Maximum burst of requests."),
+    click.option(
+        "--kube-api-content-type", metavar="TYPE", help="Accepted without effect: objects are always sent as JSON."
+    ),
 )
 _ELECTION = (
     switch("--leader-elect", "Schedule only while holding the lease."),
-    _duration("--leader-elect-lease-duration", "A lease lasts so long."),
+    _duration("--leader-elect-lease-duration", "Duration of the lease."),
     _duration("--leader-elect-renew-deadline", "Time after which a leader that cannot renew its lease stops."),
-    _duration("--leader-elect-retry-period", "Pause between attempts."),
+    _duration("--leader-elect-retry-period", "Time between attempts to acquire or renew the lease."),
     click.option(
-        "--leader-elect-resource-lock", type=click.Choice(["leases"]), default="leases", help="Only leases are locks."
+        "--leader-elect-resource-lock",
+        type=click.Choice(["leases"]),
+        default="leases",
+        help="Kind of the lock: only leases are supported.",
     ),
     click.option("--leader-elect-resource-name", metavar="NAME", help="Name of the lease."),
     click.option("--leader-elect-resource-namespace", metavar="NAMESPACE", help="Namespace of the lease."),
@@ -159,7 +164,7 @@ _RECORD = (
         "--record",
         type=click.Path(),
         metavar="DIR",
-        help="Record events and decisions here, for `steersman replay`.",
+        help="Record inputs and decisions in this directory, for `steersman replay`.",
     ),
     click.option(
         "--record-size",
@@ -173,7 +178,7 @@ _RECORD = (
 )
 _LOGS = (
     click.option(
-        "-v", "--v", "verbosity", default="0", callback=_verbosity, metavar="LEVEL", help="How much is logged."
+        "-v", "--v", "verbosity", default="0", callback=_verbosity, metavar="LEVEL", help="Verbosity of the log."
     ),
     click.option("--logging-format", type=click.Choice(["text", "json"]), default="text", show_default=True),
 )

@@ -82,11 +82,17 @@ def _ttl(name: str, variable: str, text: str) -> Any:
 
 
 _LISTENING = (
-    switch("--web", "Serve the web page on the same port, read only, to those who may see /web/v1/."),
-    click.option("--secure-port", type=click.IntRange(0, 65535), default=10259, show_default=True, help="0: no HTTPS."),
+    switch("--web", "Serve the web page on the same port, read-only, to users with access to /web/v1/."),
+    click.option(
+        "--secure-port",
+        type=click.IntRange(0, 65535),
+        default=10259,
+        show_default=True,
+        help="Port of the HTTPS endpoints; 0 for none.",
+    ),
     click.option("--bind-address", default="0.0.0.0", show_default=True, help="Address of the HTTPS endpoints."),
-    switch("--permit-port-sharing", "Let others listen on the same port (SO_REUSEPORT)."),
-    switch("--permit-address-sharing", "Let others listen on the same address (SO_REUSEADDR)."),
+    switch("--permit-port-sharing", "Allow other processes to listen on the same port (SO_REUSEPORT)."),
+    switch("--permit-address-sharing", "Allow other processes to listen on the same address (SO_REUSEADDR)."),
     file_option("--tls-cert-file", "Certificate, read again when it changes; without one it is self-signed."),
     file_option("--tls-private-key-file", "Key of the certificate."),
     click.option(

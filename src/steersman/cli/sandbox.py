@@ -36,10 +36,10 @@ DEFAULT_KUBECONFIG: Final = "sandbox.kubeconfig"
 @click.option(
     "--nodes", type=click.IntRange(0, 100_000), default=0, show_default=True, help="Number of nodes to create."
 )
-@file_option("--node-template", "A Node that these are made from.")
+@file_option("--node-template", "A Node that is the template of these nodes.")
 @file_option(
     "--kubelet-policy",
-    "A KubeletPolicy or stages of KWOK: how long pods start and run. Default: a second to start and to stop.",
+    "A KubeletPolicy or stages of KWOK: how long pods take to start and run. Default: a second to start and to stop.",
 )
 @config_option("A KubeSchedulerConfiguration (v1).")
 @plugin_option("A Python file with plugins. May be repeated.")
@@ -51,7 +51,7 @@ DEFAULT_KUBECONFIG: Final = "sandbox.kubeconfig"
     "--scheduler",
     default="",
     metavar="none|NAME",
-    help="none: run no scheduler, for one of your own. NAME: the schedulerName that is served.",
+    help="none: run no scheduler, to use another one. NAME: the schedulerName of the scheduler.",
 )
 @click.option("--controllers/--no-controllers", default=True, help="Run the controllers of kube-controller-manager.")
 @click.option(
@@ -65,7 +65,7 @@ DEFAULT_KUBECONFIG: Final = "sandbox.kubeconfig"
     "--port",
     type=click.IntRange(0, 65535),
     default=0,
-    help="Default: the port of the last run with --data if it is free, else any.",
+    help="Port of the API server. Default: that of the last run with --data if it is free, else any free one.",
 )
 @click.option(
     "--kubeconfig",
@@ -73,17 +73,21 @@ DEFAULT_KUBECONFIG: Final = "sandbox.kubeconfig"
     show_default=True,
     type=click.Path(dir_okay=False),
     metavar="OUT",
-    help="The file that is written for kubectl and other clients.",
+    help="File to write for kubectl and other clients.",
 )
 @click.option("--web/--no-web", default=True, help="Serve the web page, on loopback.")
 @click.option(
     "--web-port", type=click.IntRange(0, 65535), default=0, help="The port of the web page. Default: any free one."
 )
 @click.option("--open", "opens_page", is_flag=True, help="Open the web page in a browser.")
-@click.option("--speed", default="real", show_default=True, metavar="real|60x|max", help="How fast time passes.")
-@click.option("--data", default="", type=click.Path(file_okay=False), metavar="DIR", help="Keep the cluster here.")
+@click.option("--speed", default="real", show_default=True, metavar="real|60x|max", help="Speed of time.")
+@click.option(
+    "--data", default="", type=click.Path(file_okay=False), metavar="DIR", help="Store the cluster in this directory."
+)
 @seed_option(SEED)
-@click.option("--record", default="", type=click.Path(), metavar="DIR", help="Record events and decisions here.")
+@click.option(
+    "--record", default="", type=click.Path(), metavar="DIR", help="Record inputs and decisions in this new directory."
+)
 @validation_options
 def sandbox(**given: Any) -> None:
     """Run a cluster without containers, for kubectl and other clients, until Ctrl-C.

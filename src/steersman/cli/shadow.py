@@ -38,7 +38,9 @@ LINE_SECONDS: Final = 10.0
     metavar="NAME",
     help="The other scheduler, as pods name it. Default: those of --config, else default-scheduler.",
 )
-@click.option("--duration", callback=parse_seconds, metavar="DURATION", help="Default: until Ctrl-C.")
+@click.option(
+    "--duration", callback=parse_seconds, metavar="DURATION", help="Time after which to end. Default: at Ctrl-C."
+)
 @click.option("--decisions", type=click.IntRange(1), metavar="NUMBER", help="End after this number of decisions.")
 @click.option(
     "--hold",
@@ -58,17 +60,17 @@ LINE_SECONDS: Final = 10.0
     "--metrics-address",
     default="",
     metavar="HOST:PORT",
-    help="Serve /metrics, /healthz and /readyz there, over HTTP and for everybody. Default: nowhere.",
+    help="Serve /metrics, /healthz and /readyz there, over HTTP without authentication. Default: not served.",
 )
 @report_option
 @output_option("text", "json", "yaml", "jsonl", text="jsonl: every comparison as a line, as soon as it is made.")
 def shadow(**given: Any) -> None:
-    """Decide every pod again that another scheduler places, and compare. Nothing is written to the cluster.
+    """Repeat the decisions of another scheduler, and compare. Nothing is written to the cluster.
 
     A decision is the same, a tie, explained by sampling (nodes that the other scheduler did not
-    evaluate) or by timing (events that it saw earlier or later), or a real disagreement; each says
-    how that is known. Give the other scheduler's --config if it has one. Exits with 1 if there was
-    a real disagreement.
+    evaluate) or by timing (events that it saw earlier or later), or a real disagreement; the
+    evidence is printed. Give the other scheduler's --config if it has one. Exits with 1 if there
+    was a real disagreement.
     """
     require_unix("shadow")
     follow_cluster(given)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     "--scenario",
     type=click.Path(),
     metavar="FILE",
-    help="A Scenario: what happens to the cluster over time. -f adds to its cluster, --config takes the place of its own.",
+    help="A Scenario: events of a cluster over time. -f adds to its cluster, --config overrides its own.",
 )
 @click.option(
     "--set",
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 @click.option(
     "--controllers/--no-controllers",
     default=True,
-    help="Whether Deployments and their like make pods. Default: they do.",
+    help="Whether controllers create pods of Deployments and other workloads. Default: they do.",
 )
 @kubelet_policy_option
 @extenders_option
@@ -96,14 +96,14 @@ def simulate(**given: Any) -> None:
 
     Nodes, pods and all other objects that scheduling reads come from manifests, from dumps such as
     `kubectl get nodes,pods -A -o json`, or from a live cluster, which is only read. Pods without a
-    node are placed, in the order of the files and by priority. Deployments, StatefulSets,
-    DaemonSets and their like make their pods as in a cluster; pods that they own already count. The
+    node are scheduled, in the order of the files and by priority. Controllers create the pods of
+    Deployments, StatefulSets, DaemonSets and other workloads; existing pods count as replicas. The
     same input and seed give the same output.
 
-    Exits with 1 if a pod failed because something is broken, or is pending and --fail-on-pending; with 4 if the simulation
-    was stopped because pods are retried without end at one moment. A run without --until ends when nothing changes any
-    more, or after an hour in which pods were only retried. A scenario that expects something which does not come true exits
-    with 1 as well.
+    Exits with 1 if an attempt failed with an internal error, if a pod is pending with
+    --fail-on-pending, or if an expectation of the scenario is not met; with 4 if the simulation was
+    stopped because pods are retried endlessly at one moment. Without --until, a run ends when
+    nothing changes any more, or after an hour in which pods were only retried.
     """
     if given["fixes"] and not given["explain"]:
         raise click.UsageError("--fixes is for --explain.")

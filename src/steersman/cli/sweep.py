@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     "folder",
     type=click.Path(),
     metavar="DIR",
-    help="Where the results go. Default: a folder here, named as the file, with the ending .results.",
+    help="Folder for the results. Default: the name of FILE with the ending .results, in the working directory.",
 )
 @click.option(
     "--workers",
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     metavar="N",
     help="Number of local processes. Default: one for each core.",
 )
-@click.option("--ray", metavar="ADDRESS", help="On a Ray cluster: HOST:PORT, or auto for the one that runs here.")
-@click.option("--resume", is_flag=True, help="Go on with a sweep that was interrupted: runs that are done stay.")
+@click.option("--ray", metavar="ADDRESS", help="Run on a Ray cluster: HOST:PORT, or auto for the local one.")
+@click.option("--resume", is_flag=True, help="Continue an interrupted sweep; finished runs are not repeated.")
 @click.option(
     "-o",
     "--format",
@@ -57,11 +57,11 @@ def sweep(
 ) -> None:
     """Run many simulations: configurations × inputs × parameters × seeds.
 
-    FILE is a document of kind Sweep. The runs share all cores of this machine, or a Ray cluster;
-    the numbers are the same. The folder gets results.parquet with a row per run, manifest.json with
-    the inputs of the numbers, and journal.jsonl, from which an interrupted sweep continues.
+    FILE is a document of kind Sweep. The runs use all cores of this machine, or a Ray cluster, with
+    the same results. The output folder contains results.parquet with a row per run, manifest.json
+    with the inputs, and journal.jsonl, from which an interrupted sweep continues.
 
-    Exits with 1 if a run could not be carried out or did not come to rest: the rows say why.
+    Exits with 1 if a run failed or did not come to rest: its row has the reason.
     """
     from steersman.cli.sweep_table import sweep_progress
     from steersman.simulation.sweep import run

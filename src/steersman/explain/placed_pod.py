@@ -27,7 +27,7 @@ _replace = msgspec.structs.replace
 
 def placed_summary(explanation: Explanation, node: str) -> str:
     """Return how the pod's node compares with the others, as a sentence."""
-    found = _of(explanation, node)
+    found = _node_explanation(explanation, node)
     if found is None:
         return f"{node} no longer exists"
     if not found.fits:
@@ -58,7 +58,7 @@ def placement_margin(
 
 
 def _comparison(explanation: Explanation, node: str) -> NodeComparison:
-    own, other = _of(explanation, node), _runner_up(explanation, node)
+    own, other = _node_explanation(explanation, node), _runner_up(explanation, node)
     return NodeComparison(
         total=None if own is None else own.total,
         ties=explanation.ties,
@@ -68,7 +68,7 @@ def _comparison(explanation: Explanation, node: str) -> NodeComparison:
     )
 
 
-def _of(explanation: Explanation, node: str) -> NodeExplanation | None:
+def _node_explanation(explanation: Explanation, node: str) -> NodeExplanation | None:
     return next((one for one in explanation.nodes if one.node == node), None)
 
 
@@ -98,7 +98,7 @@ def _if_cordoned(simulation: Simulation, pod: api.Pod) -> str:
 def _changes_for(simulation: Simulation, pod: api.Pod, explanation: Explanation, target: str) -> Iterator[str]:
     """Yield what would bring the pod to the target, as sentences. Raises `InputError` if there is
     no such node."""
-    found, node = _of(explanation, target), simulation.cluster.find(api.Node, target)
+    found, node = _node_explanation(explanation, target), simulation.cluster.find(api.Node, target)
     if found is None or node is None:
         similar = get_close_matches(target, simulation.cluster.objects(api.Node), n=3)
         raise InputError(f"there is no node {target}", hint=f"similar names: {', '.join(similar)}" if similar else None)
@@ -109,7 +109,7 @@ def _changes_for(simulation: Simulation, pod: api.Pod, explanation: Explanation,
         for verdict in found.verdicts:
             yield f"{target} rejects the pod: {verdict}."
         return
-    best = _of(explanation, explanation.node)
+    best = _node_explanation(explanation, explanation.node)
     if best is not None and best.total is not None and found.total is not None:
         yield f"{target} has {found.total} points and needs {best.total - found.total + 1} more to beat {best.node}."
     hostname = node.metadata.labels.get(api.HOSTNAME_LABEL, "")

@@ -124,7 +124,7 @@ def _planned(obj: api.Object, weight: int) -> PlannedPods:
     if not isinstance(obj, TEMPLATED):
         raise InputError(NO_PODS, object=f"{obj.KIND} {api.key(obj)}", hint=ONE_OF)
     owner = _identified(new_replica_set(obj) if isinstance(obj, api.Deployment) else obj)
-    pod = _of_template(owner)
+    pod = _pod_from_template(owner)
     stateful_set = obj if isinstance(obj, api.StatefulSet) and obj.spec.volume_claim_templates else None
     shown = None if isinstance(obj, (api.CronJob, api.Job, api.DaemonSet)) else owner
     return PlannedPods(obj.metadata.name, pod, weight, (), shown, stateful_set)
@@ -136,7 +136,7 @@ def _identified(owner: api.Object) -> api.Object:
     return _replace(owner, metadata=_replace(meta, uid=uid, namespace=meta.namespace or api.DEFAULT_NAMESPACE))
 
 
-def _of_template(owner: api.Object) -> api.Pod:
+def _pod_from_template(owner: api.Object) -> api.Pod:
     """Return a pod as created by the owner's controller, as far as relevant for scheduling."""
     document, path = _template(owner)
     if not document:

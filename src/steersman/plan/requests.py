@@ -224,7 +224,7 @@ class _Changes:
             if isinstance(pod, api.Pod) and pod.status.phase not in api.FINISHED_PHASES:
                 self._add_samples(pod, samples)
         #: Workload → container → resource → percentile of the usage of its pods.
-        self._of_pods = {
+        self._pods_usage = {
             owner: {
                 name: {resource: percentile_of(sorted(used), pod_percentile) for resource, used in found.items()}
                 for name, found in containers.items()
@@ -247,7 +247,7 @@ class _Changes:
             return obj if obj.status.phase in api.FINISHED_PHASES else self._applied_to_pod(obj)
         if isinstance(obj, WORKLOADS) and obj.spec.template:
             owner, names = self._root(obj), _container_names(obj.spec.template)
-            found, has_pods = self._of_workload(owner, names), owner in self._of_pods
+            found, has_pods = self._workload_usage(owner, names), owner in self._pods_usage
             if not found and not has_pods and owner[1:] == (obj.KIND, obj.metadata.name):
                 self.missing.append(f"{owner[0]}/{obj.KIND} {obj.metadata.name}")
             if isinstance(obj, ROLLED) and has_pods:
@@ -259,7 +259,7 @@ class _Changes:
     def _applied_to_pod(self, pod: api.Pod) -> api.Pod:
         names = [container.name for container in pod.spec.containers]
         owner = self._owner(pod)
-        found = self._of_pod(pod, names) if owner is None else self._of_workload(owner, names)
+        found = self._pod_usage(pod, names) if owner is None else self._workload_usage(owner, names)
         if not any(found.values()):
             self.missing.append(api.key(pod))
             return pod
@@ -274,21 +274,21 @@ class _Changes:
         if owner is None:
             return
         containers = samples.setdefault(owner, {})
-        for name, amounts in self._of_pod(pod, [container.name for container in pod.spec.containers]).items():
+        for name, amounts in self._pod_usage(pod, [container.name for container in pod.spec.containers]).items():
             for resource, used in amounts.items():
                 containers.setdefault(name, {}).setdefault(resource, []).append(used)
 
-    def _of_pod(self, pod: api.Pod, names: Sequence[str]) -> dict[str, Mapping[str, float]]:
+    def _pod_usage(self, pod: api.Pod, names: Sequence[str]) -> dict[str, Mapping[str, float]]:
         """Return the pod's own usage by container."""
         namespace = pod.metadata.namespace or api.DEFAULT_NAMESPACE
         return self._looked_up(names, lambda name: ContainerName(namespace, pod.metadata.name, "", "", name))
 
-    def _of_workload(self, owner: Owner, names: Sequence[str]) -> dict[str, Mapping[str, float]]:
+    def _workload_usage(self, owner: Owner, names: Sequence[str]) -> dict[str, Mapping[str, float]]:
         """Return the workload's usage by container, else the percentile over its pods."""
         namespace, kind, workload = owner
         usages = self._looked_up(names, lambda name: ContainerName(namespace, "", kind, workload, name))
         usages = usages or self._looked_up(names, lambda name: ContainerName(namespace, "", "", workload, name))
-        return usages or dict(self._of_pods.get(owner, {}))
+        return usages or dict(self._pods_usage.get(owner, {}))
 
     def _looked_up(self, names: Sequence[str], row: Callable[[str], ContainerName]) -> dict[str, Mapping[str, float]]:
         found: dict[str, Mapping[str, float]] = {}

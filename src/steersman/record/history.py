@@ -138,10 +138,10 @@ def _entries(frame: Frame, subject: str, reader: RecordReader, start: float) -> 
         event = "not bound" if binding.message else "bound"
         yield HistoryEntry(at, binding.pod, event, node=binding.node, message=binding.message)
     elif frame.kind == FrameKind.DECISION:
-        yield from _of_decision(body_of(frame, DecisionBody, reader.directory), subject, at)
+        yield from _decision_entries(body_of(frame, DecisionBody, reader.directory), subject, at)
 
 
-def _of_decision(decision: DecisionBody, subject: str, at: float) -> Iterator[HistoryEntry]:
+def _decision_entries(decision: DecisionBody, subject: str, at: float) -> Iterator[HistoryEntry]:
     if subject in (f"pod/{decision.pod}", f"node/{decision.node}"):
         message = decision.message or _reason(decision)
         yield HistoryEntry(

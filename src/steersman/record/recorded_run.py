@@ -27,10 +27,10 @@ T = TypeVar("T")
 
 
 class RecordedStep(msgspec.Struct, frozen=True):
-    """A step of a simulation as frames (see `simulation_recorder.step_of`)."""
+    """A call of a simulation as frames (see `simulation_recorder.step_of`)."""
 
     frame: Frame
-    #: Frames of the objects that it adds.
+    #: Frames of the objects that the call adds.
     objects: tuple[Frame, ...]
 
 

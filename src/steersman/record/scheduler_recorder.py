@@ -305,7 +305,8 @@ class HostWork(WrappedCoroutine[T], Generic[T]):
     def __init__(self, work: Coroutine[Any, Any, T], recorder: SchedulerRecorder) -> None:
         super().__init__(work)
         self._recorder = recorder
-        #: The awaiting coroutine; None before the first step, which is part of that one's step.
+        #: The awaiting coroutine; None before the first step, which is part of the awaiting
+        #: coroutine's step.
         self._waiting: RecordedWork[Any] | None = None
 
     def _step(self, resume: Callable[[], Any], raised: object = None) -> Any:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Server-sent events read from a fetched body. `EventSource` cannot send an Authorization header, and a token has no place in
- * an address; so the format is parsed here.
+ * Parser of server-sent events from a fetched body, because `EventSource` cannot send an Authorization header and
+ * tokens do not belong in URLs.
  */
 
 export interface StreamEvent {
@@ -10,7 +10,7 @@ export interface StreamEvent {
   readonly id: string;
 }
 
-/** Turns pieces of text, cut anywhere, into events. */
+/** Converts chunks of text, split anywhere, into events. */
 export class EventStreamParser {
   private rest = "";
   private event = "";

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Answers out of a report file, which has whole tables: what a server would select is selected here. */
+/** Answers from a report file, which has whole tables: selections that a server makes are made here. */
 import type { Parameters } from "./host";
 import type { Answers } from "./report_file";
 import type { ClusterSnapshot, PodTable, SearchResult } from "./types";
 
 const FOUND = 20;
 
-/** The answer to a path and its query, or undefined where the file has none. */
+/** Return the answer to a path and its query, or undefined if the file has none. */
 export async function answerFromFile(answers: Answers, path: string, query: Parameters): Promise<unknown> {
   if (path === "search") return search(answers, String(query["q"] ?? ""));
   const answer = await answers(decoded(path));
@@ -14,7 +14,7 @@ export async function answerFromFile(answers: Answers, path: string, query: Para
   return answer;
 }
 
-/** The rows of a table of pods that a query asks for. */
+/** Return the rows of a table of pods that match a query. */
 export function selectPods(table: PodTable, query: Parameters): PodTable {
   const text = String(query["text"] ?? "");
   const wanted = (index: number): boolean =>
@@ -56,7 +56,7 @@ async function search(answers: Answers, text: string): Promise<SearchResult> {
   return { nodes: nodes.slice(0, FOUND), pods: pods.slice(0, FOUND), truncated: nodes.length + pods.length > 2 * FOUND };
 }
 
-/** Indexes of the names that contain a text, those that begin with it first. */
+/** Return indexes of the names that contain a text; those that begin with it come first. */
 function ranked(names: readonly string[], text: string): number[] {
   const [first, later]: [number[], number[]] = [[], []];
   names.forEach((name, index) => {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Where the data comes from: a server that is asked, or the file that the page is in. Pages know only `Host`. */
+/** Source of the data: a server, or the file that contains the page. Pages use only `Host`. */
 import { answerFromFile } from "./file_answers";
 import type { ReportFile } from "./report_file";
 import type { Info, Problem, Status } from "./types";
 
 export type Parameters = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
-/** A refusal, with what is wrong where. */
+/** A refusal with the problems and their places. */
 export class ApiError extends Error {
   constructor(
     message: string,
@@ -18,10 +18,10 @@ export class ApiError extends Error {
 }
 
 export interface Host {
-  /** The answer of a path behind `/web/v1/`. */
+  /** Return the answer of a path below `/web/v1/`. */
   get<T>(path: string, query?: Parameters, accept?: string): Promise<T>;
   post<T>(path: string, body: unknown, query?: Parameters): Promise<T>;
-  /** Any request, for texts in other formats. Refusals are thrown as `ApiError`. */
+  /** Send any request, for texts in other formats. Throws `ApiError` for refusals. */
   request(method: string, path: string, options?: RequestOptions): Promise<Response>;
 }
 
@@ -68,7 +68,7 @@ export class ServerHost implements Host {
   }
 }
 
-/** The data of a report, which the file carries. */
+/** The data of a report, contained in the file. */
 export class FileHost implements Host {
   constructor(private readonly report: ReportFile) {}
 
@@ -118,7 +118,7 @@ function address(path: string, query: Parameters = {}): string {
   return url.href;
 }
 
-/** A path of names, each encoded: a name may hold any character. */
+/** Return a path of encoded names, which may contain any character. */
 export function pathOf(...parts: readonly string[]): string {
   return parts.map(encodeURIComponent).join("/");
 }

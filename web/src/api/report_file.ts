@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The answers that an interactive report carries: blocks of them, compressed, each unpacked when something in it is asked for.
- * So a file with 20,000 pods opens as fast as a small one. Block 0 says in which block the answer to a path is.
+ * Answers in an interactive report: compressed blocks, unpacked on demand, so that a file with 20,000 pods opens as
+ * fast as a small one. Block 0 has the block number of every path.
  */
 import type { FileData } from "./types";
 
 export type Answers = (path: string) => Promise<unknown>;
-/** The text of an element by its id, or null. */
+/** Return the text of an element by its id, or null. */
 export type Parts = (id: string) => string | null;
 
 const DATA_ID = "steersman-data";
@@ -23,13 +23,13 @@ export class ReportFile {
     readonly data: FileData,
   ) {}
 
-  /** The report, or null where the page is no report. */
+  /** Return the report, or null if the page is not a report. */
   static of(parts: Parts): ReportFile | null {
     const text = parts(DATA_ID);
     return text ? new ReportFile(parts, JSON.parse(text) as FileData) : null;
   }
 
-  /** The answer to a path without parameters, or undefined. */
+  /** Return the answer to a path without parameters, or undefined. */
   readonly answer: Answers = async (path) => {
     const index = await this.block(0);
     const place = index[path];
@@ -46,12 +46,12 @@ export class ReportFile {
   }
 }
 
-/** The parts of the page that is shown. */
+/** The parts of the current page. */
 export function partsOfPage(page: Document): Parts {
   return (id) => page.getElementById(id)?.textContent ?? null;
 }
 
-/** The parts of a report as text; none is looked at as markup. */
+/** Return the parts of a report as text, not as markup. */
 export function partsOfText(html: string): Parts {
   return (id) => {
     const mark = `id="${id}">`;
@@ -60,7 +60,7 @@ export function partsOfText(html: string): Parts {
   };
 }
 
-/** JSON, compressed by gzip, in base64. */
+/** Decode JSON, compressed by gzip, in base64. */
 async function unpacked(text: string): Promise<Block> {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));

@@ -3,7 +3,7 @@
 
 import type { AttemptRecord, Info, Problem } from "./types";
 
-/** A refusal or a fault: a Kubernetes `Status`, with every code from 400 on. */
+/** A refusal or an error: a Kubernetes `Status` with a code of 400 or above. */
 export interface Status {
   kind: "Status";
   apiVersion: "v1";
@@ -17,7 +17,7 @@ export interface Status {
 
 export type HostKind = "sandbox" | "run" | "file";
 
-/** What this host can do. A page hides what is not named here. Unknown names are to be ignored. */
+/** Capabilities of the host. Pages hide features without a capability; unknown names are ignored. */
 export type Capability =
   | "stream" // GET stream
   | "configuration" // GET configuration, POST configuration/validate
@@ -32,7 +32,7 @@ export type Capability =
 
 export type Lane = "active" | "backoff" | "errorBackoff" | "unschedulable" | "gated" | "inFlight";
 
-/** Where a pod is, in one word. "elsewhere": without a node, and another scheduler's. */
+/** Place of a pod in one word. "elsewhere": without a node, and for another scheduler. */
 export type PodPlace = Lane | "bound" | "elsewhere" | "finished";
 
 export type TimelineKind =
@@ -80,10 +80,10 @@ export interface ResetResult {
 /** POST clock: one or more fields. */
 export interface ClockRequest {
   paused?: boolean;
-  /** Seconds to go on, then stop. */
+  /** Advance by this number of seconds, then stop. */
   step?: number;
   speed?: string;
-  /** So many decisions, then stop (capability decisionStep). */
+  /** Make this number of decisions, then stop (capability decisionStep). */
   decisions?: number;
 }
 
@@ -94,6 +94,6 @@ export interface ClockRequest {
  */
 export interface FileData {
   info: Info;
-  /** How many elements `steersman-block-0`, `steersman-block-1`, … there are. */
+  /** Number of elements `steersman-block-0`, `steersman-block-1`, … */
   blocks: number;
 }

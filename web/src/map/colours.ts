@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Colours of the map. Amounts use a scale whose lightness runs one way (as viridis does), kinds use Okabe and Ito's eight
- * colours: both can be told apart by readers who see few hues, and in grey.
+ * Colours of the map. Amounts use a scale of monotonic lightness (as viridis), kinds the eight colours of Okabe and
+ * Ito: both are distinguishable with colour blindness and in grey.
  */
 
 export const STEPS = 24;
@@ -12,10 +12,10 @@ const KINDS_LIGHT = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58100", "#56
 const KINDS_DARK = ["#55aee8", "#ff8f57", "#35c99b", "#e597cf", "#f0bd45", "#9bd2f5", "#c9a489", "#a9b4bd"] as const;
 
 export interface Palette {
-  /** `STEPS` colours from nothing to full. */
+  /** `STEPS` colours from empty to full. */
   readonly scale: readonly string[];
   readonly kinds: readonly string[];
-  /** More than there is, rejected. */
+  /** Colour of overcommitted or rejecting nodes. */
   readonly over: string;
   readonly yes: string;
   readonly none: string;
@@ -33,7 +33,7 @@ export function palette(dark: boolean): Palette {
     : { scale: scale(LIGHT), kinds: KINDS_LIGHT, over: "#c62828", yes: "#008463", none: "#f2f4f6", grid: "#d9e0e6", text: "#17212b", quiet: "#56646f", paper: "#f5f7f9", raised: "#ffffff", accent: "#0b63b0" };
 }
 
-/** Evenly spaced steps between the colours of a ramp. */
+/** Return evenly spaced steps between the colours of a ramp. */
 function scale(ramp: readonly string[]): string[] {
   return Array.from({ length: STEPS }, (_, step) => {
     const place = (step / (STEPS - 1)) * (ramp.length - 1);
@@ -50,7 +50,7 @@ function mix(from: string, to: string, share: number): string {
   return `#${channel(1)}${channel(3)}${channel(5)}`;
 }
 
-/** The step of a share between 0 and 1; `STEPS` stands for more than all. */
+/** Return the step of a share between 0 and 1; `STEPS` for more. */
 export function stepOf(share: number): number {
   if (share > 1.0000001) return STEPS;
   return Math.min(STEPS - 1, Math.max(0, Math.floor(share * STEPS)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Where every node is on the map: groups are blocks of square cells, placed in rows like words in a paragraph. Coordinates are
- * those of the world, in which a cell measures one by one; the viewport maps them to pixels.
+ * Position of every node on the map: groups are blocks of square cells, placed in rows like words in a paragraph. World
+ * coordinates, in which a cell measures one by one; the viewport maps them to pixels.
  */
 
 export interface Block {
@@ -10,7 +10,7 @@ export interface Block {
   readonly y: number;
   readonly columns: number;
   readonly rows: number;
-  /** Rows of the node table, in the order in which they are drawn. */
+  /** Rows of the node table in drawing order. */
   readonly members: Int32Array;
 }
 
@@ -18,7 +18,7 @@ export interface Layout {
   readonly width: number;
   readonly height: number;
   readonly blocks: readonly Block[];
-  /** Position of the cell of a node by its row, or NaN. */
+  /** Position of a node's cell by its row, or NaN. */
   readonly x: Float32Array;
   readonly y: Float32Array;
 }
@@ -26,14 +26,14 @@ export interface Layout {
 const HEADER = 2.25;
 const GAP = 1.5;
 
-/** Widths of a row of blocks that are tried, as parts of the width that the proportion of the canvas asks for. */
+/** Tried widths of a row of blocks, relative to the width for the canvas's aspect ratio. */
 const WIDTHS = [0.8, 0.9, 1, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.5] as const;
-/** Proportions of a block, width by height. */
+/** Aspect ratios of a block. */
 const SHAPES = [0.6, 1, 1.6, 2.5, 4] as const;
 
 /**
- * Lays out groups for a canvas of the given proportion (width by height), so that cells become as large as possible.
- * `capacity` is the number of rows of the node table.
+ * Lay out groups for a canvas of the given aspect ratio, with the largest possible cells. `capacity` is the number of
+ * rows of the node table.
  */
 export function layOut(groups: ReadonlyMap<string, readonly number[]>, capacity: number, proportion: number): Layout {
   const names = [...groups.keys()].sort(byNumberThenName);
@@ -54,12 +54,12 @@ export function layOut(groups: ReadonlyMap<string, readonly number[]>, capacity:
 
 type Packing = Omit<Layout, "x" | "y">;
 
-/** The size of a cell on a canvas of height 1, when everything is to be seen. */
+/** Return the size of a cell on a canvas of height 1 that shows everything. */
 function cellSize(packing: Packing, proportion: number): number {
   return Math.min(proportion / packing.width, 1 / packing.height);
 }
 
-/** Puts blocks into rows no wider than `wanted`. */
+/** Arrange blocks in rows no wider than `wanted`. */
 function pack(names: readonly string[], members: readonly Int32Array[], wanted: number, shape: number): Packing {
   const blocks: Block[] = [];
   let [left, top, tallest, width] = [0, 0, 0, 0];
@@ -85,7 +85,7 @@ function place(block: Block, x: Float32Array, y: Float32Array): void {
   });
 }
 
-/** The node whose cell holds a point of the world, or -1. */
+/** Return the node whose cell contains a point of the world, or -1. */
 export function nodeAt(layout: Layout, x: number, y: number): number {
   for (const block of layout.blocks) {
     const column = Math.floor(x - block.x);
@@ -96,7 +96,7 @@ export function nodeAt(layout: Layout, x: number, y: number): number {
   return -1;
 }
 
-/** The node whose cell comes next in a direction from another's, for the arrow keys; the same node where there is none. */
+/** Return the next node in a direction, for the arrow keys; the same node if there is none. */
 export function neighbour(layout: Layout, row: number, dx: number, dy: number): number {
   const [x, y] = [(layout.x[row] ?? NaN) + 0.5, (layout.y[row] ?? NaN) + 0.5];
   if (Number.isNaN(x)) return layout.blocks[0]?.members[0] ?? -1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Draws the map on one canvas. Every group is kept as a picture of one pixel per node and drawn enlarged, so that a frame costs
- * a few copies of rectangles however many nodes there are; a change of a node writes one pixel. Names, bars and pods are drawn
- * for the nodes in view, once these are large enough to read.
+ * Draws the map on one canvas. Every group is an image of one pixel per node and is drawn enlarged, so that a frame
+ * costs a few copies of rectangles for any number of nodes; a changed node writes one pixel. Names, bars and pods are
+ * drawn for visible nodes that are large enough.
  */
 import { grouped } from "../formats";
 import type { NodeTable } from "../state/node_table";
@@ -39,7 +39,7 @@ interface Picture {
   changed: boolean;
 }
 
-/** Pixels of one scene; made anew when groups, colours or the theme change. */
+/** Pixels of one scene; recreated when groups, colours or the theme change. */
 export class Painter {
   private readonly pictures: Picture[];
   private readonly places = new Map<number, { picture: Picture; index: number }>();
@@ -49,7 +49,7 @@ export class Painter {
     this.pictures = scene.layout.blocks.map((block) => this.picture(block));
   }
 
-  /** Notes that the numbers of these rows changed. */
+  /** Mark the rows as changed. */
   update(rows: Iterable<number>): void {
     for (const row of rows) {
       const place = this.places.get(row);
@@ -104,7 +104,7 @@ export class Painter {
     pen.fillText(grouped(block.members.length), left + end + size * 0.6, y - Math.max(3, size * 0.35));
   }
 
-  /** Lines between the cells, in the colour of the paper. */
+  /** Draw the lines between the cells, in the background colour. */
   private grid(pen: CanvasRenderingContext2D, canvas: Size, scale: number, x: number, y: number, block: Block): void {
     const thick = scale >= 14 ? 2 : 1;
     const bottom = Math.min(canvas.height, y + block.rows * scale);
@@ -131,7 +131,7 @@ export class Painter {
     }
   }
 
-  /** Rows in view, for whoever wants to know more about them. */
+  /** Rows in view, for callers that show more about them. */
   rowsInView(canvas: Size, view: Viewport): number[] {
     const rows: number[] = [];
     for (const block of this.scene.layout.blocks) {
@@ -151,7 +151,7 @@ export class Painter {
     this.bars(pen, nodes, row, x + 6, y + 19, scale - 12, scale - 24);
   }
 
-  /** A slash over a node that takes no pods: cordoned, or in the colour of faults not ready. */
+  /** Draw a slash over a cordoned node, or over a node that is not ready, in the error colour. */
   private mark(pen: CanvasRenderingContext2D, x: number, y: number, scale: number, colour: string): void {
     pen.strokeStyle = colour;
     pen.lineWidth = scale >= 14 ? 1.5 : 1;
@@ -209,7 +209,7 @@ export class Painter {
     return picture;
   }
 
-  /** `#rrggbb` as the browser lays out a pixel: red, green, blue, opaque. */
+  /** Convert `#rrggbb` to a pixel in the byte order of browsers: red, green, blue, opaque. */
   private pixel(colour: string): number {
     const known = this.colours.get(colour);
     if (known !== undefined) return known;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The pods of the nodes in view, asked for when a reader has come close enough, and drawn as boxes inside their node. */
+/** The pods of visible nodes, loaded when the map is zoomed in, and drawn as boxes inside their node. */
 import type { Host } from "../api/host";
 import type { PodTable } from "../api/types";
 import type { NodeTable } from "../state/node_table";
@@ -18,7 +18,7 @@ interface Box {
 }
 
 interface NodePods {
-  /** The number of pods that the node had when they were asked for. */
+  /** Number of pods of the node when they were loaded. */
   readonly count: number;
   readonly pods: readonly string[];
 }
@@ -34,7 +34,7 @@ export class PodBoxes {
     private readonly arrived: () => void,
   ) {}
 
-  /** Asks for the pods of nodes in view whose number is not the known one; the last view counts. */
+  /** Load the pods of visible nodes whose number of pods has changed; only the last view counts. */
   want(nodes: NodeTable, rows: readonly number[]): void {
     this.waiting = rows
       .map((row) => nodes.names[row] ?? "")
@@ -71,7 +71,7 @@ export class PodBoxes {
     if (oldest !== undefined) this.known.delete(oldest);
   }
 
-  /** Draws the pods of a node into a rectangle; false where they are not known. */
+  /** Draw the pods of a node into a rectangle; return false if they are not loaded. */
   draw(pen: CanvasRenderingContext2D, node: string, x: number, y: number, width: number, height: number, palette: Palette): boolean {
     const pods = this.known.get(node)?.pods;
     if (!pods?.length) return pods !== undefined;
@@ -88,7 +88,7 @@ export class PodBoxes {
     return true;
   }
 
-  /** The pod at a point of a node's rectangle, or "". */
+  /** Return the pod at a point of a node's rectangle, or "". */
   podAt(node: string, x: number, y: number, width: number, height: number): string {
     const pods = this.known.get(node)?.pods ?? [];
     const hit = arrange(pods, width, height).find((box) => x >= box.x && x <= box.x + box.width && y >= box.y && y <= box.y + box.height);
@@ -96,7 +96,7 @@ export class PodBoxes {
   }
 }
 
-/** Equal boxes in columns and lines, as wide as they can be. */
+/** Return a grid of equal boxes, as wide as possible. */
 export function arrange(pods: readonly string[], width: number, height: number): Box[] {
   if (!pods.length) return [];
   const columns = Math.max(1, Math.ceil(Math.sqrt((pods.length * width) / (3 * Math.max(1, height)))));

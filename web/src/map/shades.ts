@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What the colour of a node says: a shade per row, and the legend that explains it. */
+/** Colours of nodes: a shade per row, and the legend that explains it. */
 import type { ComparedDecision, Matrix, RoomReport, Taint } from "../api/types";
 import { count, grouped, trimmed } from "../formats";
 import type { NodeTable } from "../state/node_table";
@@ -12,14 +12,14 @@ export interface LegendEntry {
 
 export interface Shades {
   colour(row: number): string;
-  /** For the hint beside the pointer and for readers who do not see colours. */
+  /** For tooltips, and for readers who do not see colours. */
   text(row: number): string;
   readonly legend: readonly LegendEntry[];
-  /** A scale from nothing to full instead of single entries, with its two ends. */
+  /** A continuous scale instead of single entries, with its two ends. */
   readonly scale?: { readonly low: string; readonly high: string };
 }
 
-/** How much of a resource is requested; "" is the resource of which most is. */
+/** Requested share of a resource; "" is the resource with the largest share. */
 export function utilisationShades(nodes: NodeTable, resource: string, palette: Palette): Shades {
   const share = (row: number) => (resource === "" ? nodes.dominant(row) : nodes.utilisation(row, resource));
   return {
@@ -34,7 +34,7 @@ export function taintText(taint: Taint): string {
   return `${taint.key}${taint.value ? `=${taint.value}` : ""}:${taint.effect}`;
 }
 
-/** Sets of taints by their frequency; the rarest share a colour. */
+/** Sets of taints by frequency; the rarest share a colour. */
 export function taintShades(nodes: NodeTable, palette: Palette): Shades {
   const counts = new Map<number, number>();
   for (const row of nodes.living()) counts.set(nodes.taints[row] ?? 0, (counts.get(nodes.taints[row] ?? 0) ?? 0) + 1);
@@ -53,7 +53,7 @@ export function taintShades(nodes: NodeTable, palette: Palette): Shades {
   };
 }
 
-/** How many more pods like a chosen one there is room for. */
+/** Number of additional pods that fit, like the selected pod. */
 export function roomShades(report: RoomReport, palette: Palette): Shades {
   const rooms = new Map(report.row.map((row, index) => [row, report.fits[index] ? (report.room[index] ?? 0) : -1]));
   const most = Math.max(1, ...rooms.values());
@@ -71,7 +71,7 @@ export function roomShades(report: RoomReport, palette: Palette): Shades {
   };
 }
 
-/** What one plugin says of every node about a pod: rejections and scores; "" is all of them together. */
+/** Results of one plugin for a pod on every node: rejections and scores; "" combines all plugins. */
 export function pluginShades(matrix: Matrix, plugin: string, palette: Palette): Shades {
   const rejected = new Map<number, string>();
   for (const filter of matrix.filters) {
@@ -101,7 +101,7 @@ export function pluginShades(matrix: Matrix, plugin: string, palette: Palette): 
   };
 }
 
-/** How many of the pods that were decided twice each node has, on one side; the scale is the same for both sides. */
+/** Number of pods of a comparison per node, on one side; both sides have the same scale. */
 export function placementShades(nodes: NodeTable, decisions: readonly ComparedDecision[], side: "a" | "b", palette: Palette): Shades {
   const both = { a: podsByNode(decisions, "a"), b: podsByNode(decisions, "b") };
   const most = Math.max(1, ...both.a.values(), ...both.b.values());
@@ -128,7 +128,7 @@ function scoresByRow(matrix: Matrix, plugin: string): Map<number, number> {
   return scores;
 }
 
-/** Evenly spaced colours of the scale, for a legend. */
+/** Return evenly spaced colours of the scale, for a legend. */
 export function ramp(palette: Palette): string[] {
   return Array.from({ length: 8 }, (_, place) => palette.scale[Math.round((place * (STEPS - 1)) / 7)] ?? palette.none);
 }

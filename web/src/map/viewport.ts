@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Which part of the map is seen: pixels = (world − origin) × scale. */
+/** Visible part of the map: pixels = (world − origin) × scale. */
 
 export interface Viewport {
   readonly x: number;
@@ -16,11 +16,14 @@ export interface Size {
 const LARGEST = 260;
 const MARGIN = 14;
 
-/** Cells above the first row that hold a heading, and the pixels that it needs. */
+/** Cells above the first row that hold a heading, and the height of a heading in pixels. */
 const HEADING = 2.25;
 const HEADING_PIXELS = 20;
 
-/** The whole world, centred, in cells of at most `largest` pixels; the part of the room for headings that large cells leave empty does not count. */
+/**
+ * Show the whole world, centred, in cells of at most `largest` pixels, without the unused part of the space for
+ * headings.
+ */
 export function fit(world: Size, canvas: Size, largest = 64): Viewport {
   const across = (canvas.width - 2 * MARGIN) / world.width;
   const down = (canvas.height - 2 * MARGIN) / world.height;
@@ -29,7 +32,7 @@ export function fit(world: Size, canvas: Size, largest = 64): Viewport {
   return { scale, x: (world.width - canvas.width / scale) / 2, y: Math.min(empty - MARGIN / scale, (world.height + empty - canvas.height / scale) / 2) };
 }
 
-/** Zooms by a factor around a point of the canvas, which stays where it is. */
+/** Zoom by a factor around a fixed point of the canvas. */
 export function zoom(view: Viewport, factor: number, at: { x: number; y: number }, smallest: number): Viewport {
   const scale = Math.min(LARGEST, Math.max(smallest * 0.8, view.scale * factor));
   return { scale, x: view.x + at.x / view.scale - at.x / scale, y: view.y + at.y / view.scale - at.y / scale };
@@ -39,12 +42,12 @@ export function pan(view: Viewport, dx: number, dy: number): Viewport {
   return { ...view, x: view.x - dx / view.scale, y: view.y - dy / view.scale };
 }
 
-/** A view of one cell in the middle of the canvas, large enough to see its pods. */
+/** Show one cell in the middle of the canvas, large enough for its pods. */
 export function centredOn(x: number, y: number, canvas: Size, scale: number): Viewport {
   return { scale, x: x + 0.5 - canvas.width / scale / 2, y: y + 0.5 - canvas.height / scale / 2 };
 }
 
-/** Moves the view no further than needed for a cell to be seen. */
+/** Move the view as little as possible to show a cell. */
 export function reveal(view: Viewport, x: number, y: number, canvas: Size): Viewport {
   const [wide, high] = [canvas.width / view.scale, canvas.height / view.scale];
   const left = Math.min(Math.max(view.x, x + 1 - wide), x);

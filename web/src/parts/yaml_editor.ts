@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * CodeMirror with YAML, in a file of its own that is loaded when an editor is first shown: most readers never need it. It lives in
- * a shadow root: there its styles are constructed sheets, which a strict policy allows.
+ * CodeMirror with YAML, a separate file loaded with the first editor, because most readers never need it. It is in a
+ * shadow root, where its styles are constructed sheets, which a strict policy allows.
  */
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { yaml } from "@codemirror/lang-yaml";
@@ -16,11 +16,11 @@ export interface EditorOptions {
   readonly text: string;
   readonly label: string;
   readonly readonly: boolean;
-  /** Called with the whole text after every change, by the reader or from outside. */
+  /** Called with the whole text after every change, by the reader or by the page. */
   readonly changed: (text: string) => void;
 }
 
-// Variables of the page reach into shadow roots: one theme for light and dark.
+// CSS variables of the page apply in shadow roots: one theme for light and dark.
 const theme = EditorView.theme({
   "&": { height: "100%", fontSize: "12px", color: "var(--text)", backgroundColor: "var(--raised)" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.5" },
@@ -50,15 +50,15 @@ export class YamlEditor {
     parent.style.height = "100%";
     root.replaceChildren(parent);
     this.view = new EditorView({ state: this.state(options.text), parent, root });
-    this.view.scrollDOM.tabIndex = 0; // long lines can be scrolled by keys
+    this.view.scrollDOM.tabIndex = 0; // makes long lines scrollable by keys
   }
 
-  /** Replaces what is there by another text, and forgets what could be undone. */
+  /** Replace the text, and clear the undo history. */
   show(text: string): void {
     if (text !== this.view.state.doc.toString()) this.view.setState(this.state(text));
   }
 
-  /** Marks the lines that problems name. */
+  /** Mark the lines with problems. */
   mark(problems: readonly Problem[]): void {
     const { doc } = this.view.state;
     const diagnostics = problems

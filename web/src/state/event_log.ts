@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The last events. Kubelets report several about every pod: theirs are counted apart, so that they do not crowd out the others. */
+/**
+ * The latest events. Kubelets report several events per pod, so theirs are stored separately and do not displace the
+ * others.
+ */
 import type { EventRow } from "../api/types";
 
 export const KUBELET = "kubelet";
@@ -7,30 +10,30 @@ const KEPT = 200;
 
 /** Equal events: the same message, about one object or about several. */
 export interface EventGroup extends EventRow {
-  /** What the events are about, the latest first. */
+  /** Objects of the events, latest first. */
   readonly objects: readonly string[];
-  /** How often it happened in all. */
+  /** Total number of occurrences. */
   readonly times: number;
 }
 
-/** Events, newest first, after others have come, oldest first. */
+/** Return the events, newest first, after adding others, oldest first. */
 export function withNews(known: readonly EventRow[], news: readonly EventRow[]): EventRow[] {
   let [kubelets, others] = [0, 0];
   return [...news.toReversed(), ...known].filter(({ component }) => (component === KUBELET ? (kubelets += 1) : (others += 1)) <= KEPT);
 }
 
-/** Those of one component; "" stands for all but kubelets, "all" for all. */
+/** Return the events of one component; "" for all but kubelets, "all" for all. */
 export function eventsOf(events: readonly EventRow[], component: string): readonly EventRow[] {
   if (component === "all") return events;
   return events.filter((event) => (component ? event.component === component : event.component !== KUBELET));
 }
 
-/** Who has reported something, by name. */
+/** Names of the components that have reported events. */
 export function components(events: readonly EventRow[]): string[] {
   return [...new Set(events.map((event) => event.component).filter(Boolean))].sort();
 }
 
-/** Equal events together, each group at the place of its latest event. An event that has a count tells how often it has happened. */
+/** Group equal events, each group at the place of its latest event. An event with a count has occurred that often. */
 export function groupEvents(events: readonly EventRow[]): EventGroup[] {
   const groups = new Map<string, { latest: EventRow; times: Map<string, { rows: number; counted: number }> }>();
   for (const event of events) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The cluster as it is now: follows the stream, applies differences to the node table, and tells the map which rows changed.
- * Numbers that text shows are reactive; the columns are not, they have `revision` (numbers) and `shape` (which nodes there are).
+ * The current cluster: follows the stream, applies differences to the node table, and notifies the map of changed rows.
+ * Displayed numbers are reactive; columns are not, they have `revision` (numbers) and `shape` (set of nodes).
  */
 import { EventStreamParser } from "../api/event_stream";
 import type { Host } from "../api/host";
@@ -23,12 +23,12 @@ export class LiveCluster {
   lanes = $state.raw<Lanes | null>(null);
   events = $state.raw<readonly EventRow[]>([]);
   clock = $state.raw<ClockState | null>(null);
-  /** The time of the last change that was heard of. */
+  /** Time of the last received change. */
   now = $state(0);
   private heardAt = performance.now();
-  /** The time there: goes on between changes as the clock there does. Read it through `time`. */
+  /** Time of the cluster: advances between changes like the cluster's clock. Read it through `time`. */
   private ticks = $state(0);
-  /** Grows with every change of numbers, and when nodes come, go or change. */
+  /** Incremented with every change of numbers, and when nodes are added, deleted or changed. */
   revision = $state(0);
   shape = $state(0);
   readonly series = new RateSeries();
@@ -37,23 +37,23 @@ export class LiveCluster {
   private readonly rowListeners = new Set<(rows: readonly number[]) => void>();
   private readonly moveListeners = new Set<(moves: readonly PodMove[]) => void>();
 
-  /** What time it is in the cluster, to a second. */
+  /** Time of the cluster, in whole seconds. */
   get time(): number {
     void this.ticks;
     return this.now + ((this.connection === "live" && !this.clock?.paused ? this.pace : 0) * (performance.now() - this.heardAt)) / 1000;
   }
 
-  /** How many seconds pass there in one of ours, unless it is paused; 0 where nobody can know. */
+  /** Speed of the cluster's clock, unless it is paused; 0 if unknown. */
   get pace(): number {
     return paceOf(this.clock?.speed ?? "real");
   }
 
-  /** Lets whoever shows the time look at it again. */
+  /** Make displays of the time update. */
   tick(): void {
     this.ticks += 1;
   }
 
-  /** Calls back with the rows whose numbers changed; the function that ends it. */
+  /** Call back with the rows whose numbers changed; returns a function that unsubscribes. */
   onRows(listener: (rows: readonly number[]) => void): () => void {
     this.rowListeners.add(listener);
     return () => this.rowListeners.delete(listener);
@@ -64,22 +64,22 @@ export class LiveCluster {
     return () => this.moveListeners.delete(listener);
   }
 
-  /** Shows one moment, a file's or one of the past, unless the signal comes first. */
+  /** Show one moment, of a file or of the past, unless the signal comes first. */
   async show(snapshot: ClusterSnapshot, signal: AbortSignal): Promise<void> {
     if (await this.take(snapshot, signal)) this.connection = "still";
   }
 
-  /** Follows the stream until the signal; connects anew when it ends, after a pause that grows. */
+  /** Follow the stream until the signal; reconnect when it ends, with backoff. */
   async follow(host: Host, signal: AbortSignal): Promise<void> {
     this.connection = "connecting";
-    this.seq = -1; // whatever was shown before, a moment of the past perhaps, is no base for differences
+    this.seq = -1; // state shown before, such as a past moment, is no base for differences
     let wait = FIRST_WAIT_MS;
     while (!signal.aborted) {
       const before = this.seq;
       try {
         await this.read(host, signal);
       } catch {
-        // The next attempt says whether the server is back; the page shows that it is not.
+        // The next attempt shows whether the server is back; until then the page shows that it is not.
       }
       if (signal.aborted) return;
       this.connection = "lost";
@@ -111,7 +111,7 @@ export class LiveCluster {
     this.connection = "live";
   }
 
-  /** Everything anew, in slices; false where the signal came in between. */
+  /** Load a snapshot, in slices; return false if the signal came meanwhile. */
   private async take(snapshot: ClusterSnapshot, signal: AbortSignal): Promise<boolean> {
     await nextTask();
     const nodes = new NodeTable(snapshot);
@@ -133,7 +133,7 @@ export class LiveCluster {
     return true;
   }
 
-  /** Applies a difference that continues what is here; any other is passed over, and a snapshot follows. */
+  /** Apply a difference that follows the current state; any other is ignored, and a snapshot follows. */
   private apply(diff: ClusterDiff): void {
     if (!this.nodes || diff.from !== this.seq) return;
     const { dirty, reshaped } = this.nodes.apply(diff);
@@ -152,7 +152,7 @@ export class LiveCluster {
   }
 }
 
-/** How many seconds pass there in one of ours; from event to event nobody knows. */
+/** Return the speed of the clock; 0 if time jumps from timer to timer. */
 function paceOf(speed: string): number {
   return speed === "real" ? 1 : (Number(/^([\d.]+)x$/.exec(speed)?.[1]) || 0);
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The answer to a request, for a page: asked for when its path or the moment changes, and again while the cluster changes. */
+/**
+ * The answer to a request, for a page: loaded when its path or the moment changes, and again while the cluster changes.
+ */
 import type { Parameters } from "../api/host";
 import { session } from "./session.svelte";
 
 export interface Wanted {
   readonly path: string;
   readonly query?: Parameters;
-  /** The media type, of lists in short say. */
+  /** The media type, for example of lists. */
   readonly accept?: string;
-  /** The last answer stays until the next one is there, while a reader types say. */
+  /** Keep the last answer until the next one has arrived, for example while a reader types. */
   readonly keep?: boolean;
 }
 
@@ -22,8 +24,8 @@ export class Loaded<T> {
   private round = 0;
 
   /**
-   * `wanted` is read reactively; null asks for nothing. With `everySeconds` the answer is asked for again when the cluster has
-   * changed, at most that often, as long as the present is shown.
+   * `wanted` is read reactively; null loads nothing. With `everySeconds` the answer is loaded again after a change of
+   * the cluster, at most that often, while the present is shown.
    */
   constructor(wanted: () => Wanted | null, everySeconds = 0) {
     $effect(() => {
@@ -31,7 +33,7 @@ export class Loaded<T> {
       const host = session.host;
       const at = session.at;
       if (!wish || !host) {
-        this.asked = ""; // whoever asks again wants to know how it is then
+        this.asked = ""; // another load needs the state after it was requested
         return;
       }
       const key = JSON.stringify([wish, at]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * All nodes, column by column in typed arrays: 5,000 nodes are a few hundred kilobytes, and a change of 500 nodes writes 500
- * numbers. A node's row is the number that the server gave it; rows without a node are not `alive`.
+ * All nodes, column by column in typed arrays: 5,000 nodes take a few hundred kilobytes, and a change of 500 nodes
+ * writes 500 numbers. The row of a node is its number on the server; rows without a node are not `alive`.
  */
 import type { ClusterDiff, ClusterSnapshot, NodeRow, Taint } from "../api/types";
 
@@ -58,12 +58,12 @@ export class NodeTable {
     }
   }
 
-  /** The row of a node by its name, or -1. */
+  /** Return the row of a node by its name, or -1. */
   rowOf(name: string): number {
     return this.rows.get(name) ?? -1;
   }
 
-  /** Rows that have a node. */
+  /** Rows with a node. */
   living(): number[] {
     const rows: number[] = [];
     for (let row = 0; row < this.capacity; row += 1) if (this.alive[row]) rows.push(row);
@@ -84,14 +84,14 @@ export class NodeTable {
     return found;
   }
 
-  /** Requested by allocatable, for one resource or for pods; 0 where there is nothing to allocate. */
+  /** Return requested divided by allocatable, for one resource or for pods; 0 if nothing is allocatable. */
   utilisation(row: number, resource: string): number {
     if (resource === "pods") return ratio(this.pods[row], this.allowedPods[row]);
     const at = this.resources.indexOf(resource);
     return at < 0 ? 0 : ratio(this.requested[at]?.[row], this.allocatable[at]?.[row]);
   }
 
-  /** The largest utilisation of any resource. */
+  /** Return the largest utilisation of any resource. */
   dominant(row: number): number {
     let most = ratio(this.pods[row], this.allowedPods[row]);
     for (let at = 0; at < this.resources.length; at += 1) {
@@ -100,7 +100,7 @@ export class NodeTable {
     return most;
   }
 
-  /** Groups of rows by the value of a label; "" puts all into one. */
+  /** Group the rows by the value of a label; "" puts all into one group. */
   groups(key: string): Map<string, number[]> {
     const groups = new Map<string, number[]>();
     for (const row of this.living()) {
@@ -112,7 +112,7 @@ export class NodeTable {
     return groups;
   }
 
-  /** Applies a difference: the rows whose numbers changed, and whether nodes came, went or changed their objects. */
+  /** Apply a difference; return the rows whose numbers changed, and whether nodes were added, deleted or changed. */
   apply(diff: ClusterDiff): { dirty: number[]; reshaped: boolean } {
     for (const resource of diff.resources ?? []) this.addResource(resource);
     for (const row of diff.removed ?? []) this.remove(row);

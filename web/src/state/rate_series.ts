@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Decisions by second of the cluster's clock, as the server counts them whether or not a page is open. A chart gets steps: what
- * happened in a second is drawn over that second, and nothing is drawn as nothing.
+ * Decisions by second of the cluster's clock, counted by the server even if no page is open. A chart draws steps: the
+ * decisions of a second over that second, and zero for seconds without decisions.
  */
 import type { RatePoints } from "../api/types";
 
 const KEPT = 600;
-/** The end of a second that belongs to it still. */
+/** The last instant of a second. */
 const END = 0.98;
 
 export interface RateChart {
@@ -28,7 +28,7 @@ interface Second {
 export class RateSeries {
   private seconds: Second[] = [];
 
-  /** The first second that is known, or null. */
+  /** The first known second, or null. */
   get begin(): number | null {
     return this.seconds[0]?.at ?? null;
   }
@@ -37,7 +37,7 @@ export class RateSeries {
     this.seconds = [];
   }
 
-  /** Takes seconds as they are now; those that are known already are replaced. A clock that went back begins anew. */
+  /** Set the values of seconds, replacing known ones. If the clock was set back, clear the series first. */
   put(points: RatePoints): void {
     const first = points.at[0];
     if (first === undefined) return;
@@ -52,7 +52,7 @@ export class RateSeries {
     this.seconds = [...this.seconds.filter(({ at }) => at < first), ...news].slice(-KEPT);
   }
 
-  /** Decisions per second in this second of the clock and the one before. */
+  /** Return decisions per second in this second of the clock and the previous one. */
   rate(now: number): { scheduled: number; unschedulable: number } {
     const first = Math.floor(now) - 1;
     const recent = this.seconds.filter(({ at }) => at >= first && at <= now);
@@ -60,7 +60,7 @@ export class RateSeries {
     return { scheduled: mean(recent.map((one) => one.scheduled)), unschedulable: mean(recent.map((one) => one.unschedulable)) };
   }
 
-  /** Columns for a chart that ends now. */
+  /** Return the columns of a chart that ends now. */
   chart(now: number): RateChart {
     const chart: RateChart = { at: [], scheduled: [], unschedulable: [], p50: [], p99: [] };
     const add = (at: number, { scheduled, unschedulable, p50, p99 }: Omit<Second, "at">): void => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What all pages share: the host, what it can do, the place in the address, the theme, and the cluster. */
+/** State shared by all pages: the host and its capabilities, the current view, the theme, and the cluster. */
 import { ApiError, FileHost, type Host, ServerHost } from "../api/host";
 import { partsOfPage, ReportFile } from "../api/report_file";
 import type { Capability, ClusterSnapshot, Info } from "../api/types";
@@ -14,22 +14,24 @@ export type Theme = "system" | "light" | "dark";
 class Session {
   route = $state.raw<Route>(parseRoute(""));
   info = $state.raw<Info | null>(null);
-  /** Asked for where the server wants a token and there is none, or none that it knows. */
+  /** Whether to ask for a token: the server needs one, and there is none or an invalid one. */
   needsToken = $state(false);
-  /** The reader typed a token, and the server does not know it. */
+  /** Whether the server rejected the token that the reader typed. */
   tokenRefused = $state(false);
   /** Why the host cannot be used, in a sentence. */
   problem = $state("");
   theme = $state<Theme>("system");
   systemDark = $state(false);
-  /** A moment of the past that all pages show, or null: now. */
+  /** A past moment that all pages show, or null for now. */
   readonly at = $derived(this.route.query["at"] === undefined ? null : Number(this.route.query["at"]));
   readonly dark = $derived(this.theme === "dark" || (this.theme === "system" && this.systemDark));
   readonly cluster = new LiveCluster();
   host = $state.raw<Host | null>(null);
   private following = new AbortController();
 
-  /** The time that relative times refer to: of an answer that was made `since` then, it goes on while the present is shown. */
+  /**
+   * Reference of relative times: the time of an answer made `since` then, which advances while the present is shown.
+   */
   now(since: number): number {
     return this.at === null ? Math.max(since, this.cluster.time) : since;
   }
@@ -38,7 +40,7 @@ class Session {
     return this.info?.capabilities.includes(capability) ?? false;
   }
 
-  /** Reads the address, the theme and the token, and asks the host who it is. */
+  /** Read the address, the theme and the token, and load the description of the host. */
   async start(): Promise<void> {
     this.readTheme();
     const { token, rest } = takeToken(location.hash);
@@ -52,24 +54,24 @@ class Session {
     await this.connect(report ? new FileHost(report) : this.server(sessionStorage.getItem(TOKEN_KEY) ?? ""));
   }
 
-  /** Tries a token that the reader typed. */
+  /** Try a token that the reader typed. */
   async enter(token: string): Promise<void> {
     sessionStorage.setItem(TOKEN_KEY, token);
     await this.connect(this.server(token));
     this.tokenRefused = this.needsToken;
   }
 
-  /** Goes to another place; `at` goes along. */
+  /** Go to another view at the same moment. */
   go(path: readonly string[], query: Query = {}): void {
     location.hash = this.link(path, query);
   }
 
-  /** The link to a place, at the moment that is shown. */
+  /** Return the link to a view at the current moment. */
   link(path: readonly string[], query: Query = {}): string {
     return link(path, { at: this.at, ...query });
   }
 
-  /** Changes the query of this place without a step in the browser's history. */
+  /** Change the query of this view without an entry in the browser's history. */
   adjust(query: Query): void {
     const all = { ...this.route.query, ...query };
     history.replaceState(null, "", link(this.route.path, all));
@@ -82,7 +84,7 @@ class Session {
     this.showTheme();
   }
 
-  /** Connects anew, after the sandbox was reset say. */
+  /** Reconnect, for example after a reset of the sandbox. */
   refresh(): void {
     if (this.host) void this.watch(this.host);
   }
@@ -104,7 +106,7 @@ class Session {
     }
   }
 
-  /** Follows the stream, or shows the moment that is asked for. */
+  /** Follow the stream, or show the requested moment. */
   private async watch(host: Host): Promise<void> {
     this.following.abort();
     this.following = new AbortController();

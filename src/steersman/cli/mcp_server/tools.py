@@ -22,7 +22,7 @@ _FILES: Final = (
 )
 _NODES: Final = "Names of nodes, label selectors such as topology.kubernetes.io/zone=a, or pool/NAME."
 Files = Annotated[list[str], Meta(description=_FILES)]
-Seed = Annotated[int, Meta(description="Decides among equally good nodes.")]
+Seed = Annotated[int, Meta(description="Seed for the choice among equally good nodes.")]
 Nodes = Annotated[list[str], Meta(min_length=1, description=_NODES)]
 ConfigurationName = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")]
 
@@ -233,7 +233,7 @@ class PlanNodes(ToolArguments):
     TITLE = "Plan: nodes"
 
     pools: Annotated[str, Meta(min_length=1, description="A file with a document of kind NodePools.")]
-    remove: Annotated[bool, Meta(description="Existing nodes of the pools may go too.")] = False
+    remove: Annotated[bool, Meta(description="Allow removing existing nodes of the pools.")] = False
 
     def paths(self) -> Iterator[str]:
         yield from (*self.files, self.pools)
@@ -259,7 +259,7 @@ class PlanCompare(ToolArguments):
         str, Meta(description="A KubeSchedulerConfiguration as YAML text, which is called proposed.")
     ] = ""
     seeds: Annotated[int, Meta(ge=1, le=100, description="Number of runs of each configuration.")] = 5
-    reschedule: Annotated[bool, Meta(description="Place every pod again, also pods that are on nodes.")] = False
+    reschedule: Annotated[bool, Meta(description="Place every pod again, including pods that have a node.")] = False
 
     def paths(self) -> Iterator[str]:
         yield from (*self.files, *self.configurations.values())
@@ -285,7 +285,7 @@ class PlanRequests(ToolArguments):
     ] = ""
     usage_csv: Annotated[str, Meta(description="The same as text, instead of a file.")] = ""
     headroom: Annotated[float, Meta(ge=0, le=1000, description="Request this percentage more.")] = 0.0
-    reschedule: Annotated[bool, Meta(description="Place every pod again, also pods that are on nodes.")] = False
+    reschedule: Annotated[bool, Meta(description="Place every pod again, including pods that have a node.")] = False
 
     def paths(self) -> Iterator[str]:
         yield from self.files

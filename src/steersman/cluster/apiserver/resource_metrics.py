@@ -22,7 +22,7 @@ WINDOW: Final = "15s"
 
 def metrics_list(store: Store, resource: Resource, selection: Selection) -> Document:
     """Return the metrics of nodes, or of running pods."""
-    found = _of_pods(store) if resource.namespaced else _of_nodes(store)
+    found = _pod_metrics(store) if resource.namespaced else _node_metrics(store)
     items = [item for item in found if selection.matches(item)]
     items.sort(key=lambda item: (item["metadata"].get("namespace", ""), item["metadata"]["name"]))
     header = {"kind": resource.list_kind, "apiVersion": resource.api_version}
@@ -38,14 +38,14 @@ def metrics_of(store: Store, resource: Resource, namespace: str | None, name: st
     return {"kind": resource.kind, "apiVersion": resource.api_version, **items[0]}
 
 
-def _of_pods(store: Store) -> Iterator[Document]:
+def _pod_metrics(store: Store) -> Iterator[Document]:
     for pod in _running(store):
         usage = zip(pod.spec.containers, container_usage(pod, store.clock.now()), strict=True)
         containers = [{"name": container.name, "usage": _usage(used)} for container, used in usage]
         yield {**_measured(store, pod), "containers": containers}
 
 
-def _of_nodes(store: Store) -> Iterator[Document]:
+def _node_metrics(store: Store) -> Iterator[Document]:
     used: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for pod in _running(store):
         for usage in container_usage(pod, store.clock.now()):

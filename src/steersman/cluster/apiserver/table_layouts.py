@@ -88,17 +88,17 @@ def _formatted(write: Callable[[Any, float], Any], path: str, default: Any = Non
     return cell
 
 
-def _of_containers(name: str) -> Callable[[Any, float], str]:
+def _container_values(name: str) -> Callable[[Any, float], str]:
     return lambda containers, _: ",".join(str(container.get(name, "")) for container in containers or ())
 
 
 _FORMATS: Final[Mapping[str, Callable[[Any, float], Any]]] = {
     "age": age,
     "count": lambda values, _: len(values or ()),
-    "images": _of_containers("image"),
+    "images": _container_values("image"),
     "labels": lambda labels, _: labels_text(labels),
     "modes": lambda modes, _: access_modes_text(modes),
-    "names": _of_containers("name"),
+    "names": _container_values("name"),
     "selector": lambda selector, _: selector_text(selector),
     "text": lambda value, _: str(value),
 }

@@ -250,7 +250,7 @@ class DaemonCount:
             self.outdated.pop(name, None)
         count = NodeCount(desired=int(fit.should_run))
         if fit.should_run and pods:
-            count = self._of_first(oldest_first(pods)[0], count, name, now)
+            count = self._first_count(oldest_first(pods)[0], count, name, now)
         elif pods:
             count = count._replace(misscheduled=1)
         serving = old or new
@@ -259,7 +259,7 @@ class DaemonCount:
         is_without = (bool(pods) or fit.should_run) and not (is_single and is_served)
         return count._replace(is_without=int(is_without), is_served=int(is_served))
 
-    def _of_first(self, pod: Pod, count: NodeCount, name: str, now: float) -> NodeCount:
+    def _first_count(self, pod: Pod, count: NodeCount, name: str, now: float) -> NodeCount:
         is_there = self.is_available(pod, now)
         moment = available_at(pod, self.min_ready_seconds)
         if moment is not None and not is_there:

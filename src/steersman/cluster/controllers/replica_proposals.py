@@ -95,11 +95,11 @@ def propose(
         case "Resource" | "ContainerResource" if load is None and has_metrics_api:
             raise InputError(_missing_load(source, target))
         case "Resource" | "ContainerResource":
-            return _of_resource(metric, source, load, target, tolerances)
+            return _resource_proposal(metric, source, load, target, tolerances)
         case "Pods":
-            return _of_pods(metric, source, load, target, tolerances)
+            return _pods_proposal(metric, source, load, target, tolerances)
         case _:
-            return _of_other(metric, source, load, target, tolerances)
+            return _other_proposal(metric, source, load, target, tolerances)
 
 
 def _missing_load(source: MetricSource, target: ScaledTarget) -> str:
@@ -115,7 +115,7 @@ def _missing_load(source: MetricSource, target: ScaledTarget) -> str:
     return f"failed to get {source.name} {what}: {why}"
 
 
-def _of_resource(
+def _resource_proposal(
     metric: MetricSpec, source: MetricSource, load: int | None, target: ScaledTarget, tolerances: Tolerances
 ) -> Proposal:
     goal = source.target
@@ -141,7 +141,7 @@ def _of_resource(
     return Proposal(replicas, words, _status(metric, source, current))
 
 
-def _of_pods(
+def _pods_proposal(
     metric: MetricSpec, source: MetricSource, load: int | None, target: ScaledTarget, tolerances: Tolerances
 ) -> Proposal:
     name = metric_name(metric)
@@ -152,7 +152,7 @@ def _of_pods(
     return Proposal(replicas, f"pods metric {name}", _status(metric, source, current))
 
 
-def _of_other(
+def _other_proposal(
     metric: MetricSpec, source: MetricSource, load: int | None, target: ScaledTarget, tolerances: Tolerances
 ) -> Proposal:
     """Return the proposal of an object or external metric: a number for all pods or per pod."""

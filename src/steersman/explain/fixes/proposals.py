@@ -66,7 +66,7 @@ class Proposals:
         """Yield alternatives to the needed changes."""
         rejection = self._situation.explanation.pre_filter.rejection
         if rejection is not None:
-            yield from self._of_claims(rejection)
+            yield from self._claim_changes(rejection)
 
     # -- objections of nodes -----------------------------------------------------------------------------------------
 
@@ -100,7 +100,7 @@ class Proposals:
             case "NodeAffinity":
                 yield from node_changes.add_labels(self._pod.spec, node)
             case "VolumeBinding" | "VolumeZone" | "DynamicResources":
-                yield from self._of_claims(verdict, node)
+                yield from self._claim_changes(verdict, node)
         yield from self._changes_of_pod(verdict, node, objections)
 
     def _changes_of_pod(self, verdict: Verdict, node: api.Node, objections: int) -> Iterator[Alternative]:
@@ -135,7 +135,7 @@ class Proposals:
         ]
         return found[:_MAX_NODES]
 
-    def _of_claims(self, verdict: Verdict, node: api.Node | None = None) -> Iterator[Alternative]:
+    def _claim_changes(self, verdict: Verdict, node: api.Node | None = None) -> Iterator[Alternative]:
         """Yield alternatives that answer an objection about the pod's claims."""
         verifier, pod = self._verifier, self._pod
         simulation = verifier.simulation

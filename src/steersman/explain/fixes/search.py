@@ -86,10 +86,10 @@ class FixSearch:
     @property
     def _methods(self) -> tuple[tuple[float, Callable[[Situation, tuple[Change, ...]], None]], ...]:
         """Search methods, and the share of all trials that may be used up after each."""
-        group = () if self._verifier.pod.spec.scheduling_group is None else ((0.5, self._of_group),)
+        group = () if self._verifier.pod.spec.scheduling_group is None else ((0.5, self._by_group_changes),)
         return (
             *group,
-            (0.55, self._of_nodes),
+            (0.55, self._by_node_objections),
             (0.7, self._by_moves),
             (0.85, self._by_priority),
             (1.0, self._by_one_more_node),
@@ -142,7 +142,7 @@ class FixSearch:
 
     # -- objections of nodes -----------------------------------------------------------------------------------------
 
-    def _of_nodes(self, situation: Situation, preparation: tuple[AnyChange, ...]) -> None:
+    def _by_node_objections(self, situation: Situation, preparation: tuple[AnyChange, ...]) -> None:
         proposals = Proposals(self._verifier, situation)
         may_evict = any(change.kind is FixKind.PRIORITY for change in preparation)
         for objections in range(1, MAX_OBJECTIONS + 1):
@@ -162,7 +162,7 @@ class FixSearch:
                 tried[kinds] += 1
                 self._try_all((*alternative, *preparation))
 
-    def _of_group(self, situation: Situation, preparation: tuple[Change, ...]) -> None:
+    def _by_group_changes(self, situation: Situation, preparation: tuple[Change, ...]) -> None:
         """Search a smaller gang, a larger domain, and the fewest additional nodes for the pod's
         group."""
         group = explain_group(situation.simulation, situation.pod)
@@ -197,7 +197,7 @@ class FixSearch:
             change = way.make(way.furthest) if isinstance(way, NumberedChange) else way
             faced = self._verifier.situation(self._with_recreation((change, *preparation)))
             if faced is not None:
-                self._of_nodes(faced, (way, *preparation))
+                self._by_node_objections(faced, (way, *preparation))
 
     def _priority(self, pod: api.Pod) -> NumberedChange | None:
         """Return the priorities that make a difference, each with a new class; None if there are

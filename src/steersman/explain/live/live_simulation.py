@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulation of a live cluster at the moment at which it was read: what explanations and their
-forks are made of.
+"""A simulation of a live cluster at the time of reading: the basis of explanations and their forks.
 
 The input is a transport, the output a simulation in which nothing has happened yet. It needs the
-permissions of a scheduler; workloads, quotas and the like are read as far as permitted, and a note
-names what was not.
+permissions of a scheduler; workloads, quotas and other optional objects are read if permitted, and
+a note names those that were not.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def _found(choice: ClusterChoice, environment: Mapping[str, str], timing: Timing
     if choice.kubeconfig:
         return _chosen_cluster(read([Path(choice.kubeconfig)], must_exist=True), choice, environment, timing)
     if choice.master and not choice.context:
-        return ChosenCluster(_of_master(choice.master, environment))
+        return ChosenCluster(_master_connection(choice.master, environment))
     if not choice.context and is_in_cluster(environment):
         return ChosenCluster(in_cluster_connection(environment), in_cluster_namespace())
     merged = read(usual_files(environment), must_exist=False)
@@ -159,7 +159,7 @@ def _server(cluster: KubeconfigEntry[KubeconfigCluster], master: str) -> str:
     return server.rstrip("/")
 
 
-def _of_master(master: str, environment: Mapping[str, str]) -> Connection:
+def _master_connection(master: str, environment: Mapping[str, str]) -> Connection:
     server = _server(KubeconfigEntry(KubeconfigCluster(), Path("--master"), "master"), master)
     return Connection(server, proxy=environment_proxy(server, environment))
 

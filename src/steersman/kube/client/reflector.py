@@ -200,7 +200,8 @@ class Reflector(Generic[T]):
             self._put(key, obj)
             if count % OBJECTS_PER_TURN == 0:
                 await asyncio.sleep(0)
-        # Last, so that the room of deleted pods is not used before the pods that took it are known.
+        # Last, so that resources of deleted pods are not reused before the pods that took them are
+        # known.
         for key in [key for key in self.objects if key not in listed and key not in unreadable]:
             self._remove(key)
         self.resource_version = listing.resource_version

@@ -66,18 +66,18 @@ class HandledEvents:
 
     def _pod_events(self, old: api.Pod | None, new: api.Pod | None) -> tuple[ClusterEvent, ...]:
         if old is None:
-            return () if new is None else self._of_one_pod(new, ASSIGNED_POD_ADD, self._events.unscheduled_add)
+            return () if new is None else self._events_of_pod(new, ASSIGNED_POD_ADD, self._events.unscheduled_add)
         if new is None:
-            return self._of_one_pod(old, ASSIGNED_POD_DELETE, self._events.unscheduled_delete)
+            return self._events_of_pod(old, ASSIGNED_POD_DELETE, self._events.unscheduled_delete)
         if old.metadata.uid != new.metadata.uid:
             return (*self._pod_events(old, None), *self._pod_events(None, new))
         if old.metadata.resource_version == new.metadata.resource_version and new.metadata.resource_version:
             return ()
         if new.spec.node_name and not old.spec.node_name:
             return self.bound_events if self._is_ours(old) else _BOUND
-        return self._of_one_pod(old, ASSIGNED_POD_UPDATE, self._events.unscheduled_update)
+        return self._events_of_pod(old, ASSIGNED_POD_UPDATE, self._events.unscheduled_update)
 
-    def _of_one_pod(self, pod: api.Pod, assigned: ClusterEvent, pending: ClusterEvent) -> tuple[ClusterEvent, ...]:
+    def _events_of_pod(self, pod: api.Pod, assigned: ClusterEvent, pending: ClusterEvent) -> tuple[ClusterEvent, ...]:
         if pod.spec.node_name:
             return (assigned,)
         return (pending,) if self._is_ours(pod) else ()

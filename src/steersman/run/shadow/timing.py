@@ -62,8 +62,11 @@ def shifted(
     nodes: Collection[str],
     look: Callable[[], T | None],
 ) -> ShiftedFinding[T] | None:
-    """Return the first finding of `look` on a shifted cluster, and restore the cluster. `recent`
-    ends with the latest change; older events about `nodes` are reverted too."""
+    """Call `look` on slightly earlier or later states of the cluster until it finds something;
+    return the first finding, and restore the cluster.
+
+    `recent` ends with the latest change; older events about `nodes` are reverted too.
+    """
     latest = list(reversed(recent))
     about_nodes = [change for change in latest if concerns(change, nodes)]
     for back in (latest[:MAX_EVENTS], about_nodes[:MAX_EVENTS]):

@@ -140,10 +140,10 @@ def cause_of(explanation: Explanation) -> Cause:
     if rejection is not None:
         code = code_of_plugin(rejection.plugin)
         return Cause(code, f"The pod fits on no node: {', '.join(rejection.reasons)} ({rejection.plugin}).")
-    return _of_nodes(explanation.nodes)
+    return _cause_from_nodes(explanation.nodes)
 
 
-def _of_nodes(nodes: Sequence[NodeExplanation]) -> Cause:
+def _cause_from_nodes(nodes: Sequence[NodeExplanation]) -> Cause:
     ranked = _ranked(nodes)
     if not ranked:
         return Cause(CauseCode.PLUGIN, "No node was filtered.")

@@ -185,8 +185,8 @@ class Plan(msgspec.Struct, frozen=True):
             )
 
     def fragment_kinds(self) -> tuple[type[object], ...] | None:
-        """Return the kinds of objects on which label parts depend: while none of them changes, pods
-        of one template have equal label parts. None if they may differ."""
+        """Return the kinds of objects on which fragments depend, besides pods and nodes: while none
+        of them changes, pods of one template have equal fragments. None if they may differ."""
         kinds: set[type[object]] = set()
         for plugin in self.per_pod:
             if plugin.fragment_kinds is None:

@@ -123,13 +123,13 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExtension
         found: list[VolumeTopology] = []
         for volume in pod.spec.volumes:
             if volume.persistent_volume_claim is not None:
-                topologies = self._of_claim(pod.metadata.namespace, volume.persistent_volume_claim.claim_name)
+                topologies = self._claim_topologies(pod.metadata.namespace, volume.persistent_volume_claim.claim_name)
                 if isinstance(topologies, Status):
                     return topologies
                 found += topologies
         return tuple(found)
 
-    def _of_claim(self, namespace: str, name: str) -> list[VolumeTopology] | Status:
+    def _claim_topologies(self, namespace: str, name: str) -> list[VolumeTopology] | Status:
         if not name:
             return unresolvable(ERR_CLAIM_WITHOUT_NAME)
         claim = self._objects.get(PersistentVolumeClaim, f"{namespace}/{name}")

@@ -76,7 +76,7 @@ def _check(method: str, registered: ClusterEvent, events: EventsByResource) -> N
     resource = registered.resource
     happening = events.get(resource)
     if happening is None:
-        raise PluginError(f'{method}: there are no events of "{resource}"{_instead(resource, events)}')
+        raise PluginError(f'{method}: there are no events of "{resource}"{_suggestion(resource, events)}')
     if not any(registered.matches(event) for event in happening):
         actions_text = " | ".join(action.name or "" for action in registered.action) or "NONE"
         actions = dict.fromkeys(event.action.name or ACTION_NAMES[event.action] for event in happening)
@@ -85,7 +85,7 @@ def _check(method: str, registered: ClusterEvent, events: EventsByResource) -> N
         )
 
 
-def _instead(resource: str, known: Collection[str]) -> str:
+def _suggestion(resource: str, known: Collection[str]) -> str:
     """Return a suggestion for a mistyped resource; `v1/Namespace`, for example, is not how a core
     kind is written."""
     from difflib import get_close_matches  # slow to import, and only needed for errors

@@ -31,9 +31,9 @@ def same_for_scheduling(old: Node, new: Node) -> bool:
         _of_metadata(old.metadata) == _of_metadata(new.metadata)
         and _beside_metadata_and_status(old) == _beside_metadata_and_status(new)
         and _of_status(old.status) == _of_status(new.status)
-        and _of_conditions(old) == _of_conditions(new)
+        and _condition_fields(old) == _condition_fields(new)
     )
 
 
-def _of_conditions(node: Node) -> list[object]:
+def _condition_fields(node: Node) -> list[object]:
     return [_of_condition(condition) for condition in node.status.conditions]

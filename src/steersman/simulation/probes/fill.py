@@ -238,7 +238,7 @@ class _Fill:
 
     def _refusal(self, decision: Decision) -> _Refusal:
         if isinstance(decision, Unschedulable):
-            return _of(decision.diagnosis)
+            return _refusal_by_node(decision.diagnosis)
         if isinstance(decision, Failed | Postponed):
             return _whole(decision.message)
         assert isinstance(decision, Dropped), "a pod that was scheduled was not refused"
@@ -253,7 +253,7 @@ def _whole(message: str) -> _Refusal:
     return _Refusal(message, {message: []})
 
 
-def _of(diagnosis: Diagnosis) -> _Refusal:
+def _refusal_by_node(diagnosis: Diagnosis) -> _Refusal:
     """Return the refusal with the nodes of each reason."""
     if not diagnosis.all_nodes:
         return _whole(NO_NODES_MESSAGE)

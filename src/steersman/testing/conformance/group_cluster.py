@@ -47,9 +47,9 @@ class StoredObjects:
 
     def by_name(self, kind: type[T]) -> list[T]:
         """Return the objects of a kind, ordered by name."""
-        return sorted(self._of(kind), key=api.key)
+        return sorted(self._objects_of(kind), key=api.key)
 
-    def _of(self, kind: type[T]) -> Iterator[T]:
+    def _objects_of(self, kind: type[T]) -> Iterator[T]:
         return (obj for obj in self._objects.values() if isinstance(obj, kind))
 
     def put(self, obj: T) -> T:

@@ -59,7 +59,7 @@ def _identity(value: Value) -> Value:
     return value
 
 
-def _of_texts(holds: Callable[[str, str], bool]) -> Implementation:
+def _text_function(holds: Callable[[str, str], bool]) -> Implementation:
     """Return a predicate of two strings, which checks argument types itself."""
 
     def predicate(text: Value, part: Value) -> bool:
@@ -96,9 +96,9 @@ _less: Final = _relation(ast.LESS, lambda result: result < 0)
 _less_equals: Final = _relation(ast.LESS_EQUALS, lambda result: result <= 0)
 _greater: Final = _relation(ast.GREATER, lambda result: result > 0)
 _greater_equals: Final = _relation(ast.GREATER_EQUALS, lambda result: result >= 0)
-_contains: Final = _of_texts(lambda text, part: part in text)
-_ends_with: Final = _of_texts(str.endswith)
-_starts_with: Final = _of_texts(str.startswith)
+_contains: Final = _text_function(lambda text, part: part in text)
+_ends_with: Final = _text_function(str.endswith)
+_starts_with: Final = _text_function(str.startswith)
 _year, _year_in_zone = _part_of_timestamp(lambda local, _: local.year)
 _month, _month_in_zone = _part_of_timestamp(lambda local, _: local.clock.month - 1)
 _day_of_year, _day_of_year_in_zone = _part_of_timestamp(lambda local, _: local.clock.timetuple().tm_yday - 1)

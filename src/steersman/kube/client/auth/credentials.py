@@ -194,7 +194,7 @@ def _source(content: Path | bytes) -> WatchedFile | _Data:
     return _Data(content) if isinstance(content, bytes) else WatchedFile(content)
 
 
-# -- what may stand in a header ----------------------------------------------------------------------------------------
+# -- valid header values --------------------------------------------------------------------------------------------------
 
 
 def is_header_value(value: str) -> bool:

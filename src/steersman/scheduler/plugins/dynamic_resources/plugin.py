@@ -257,7 +257,7 @@ class DynamicResources(
     # -- Reserve and PreBind -----------------------------------------------------------------------------------------
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        cycle = self._of_cycle(state, pod)
+        cycle = self._cycle_claims(state, pod)
         if isinstance(cycle, Status):
             return cycle
         if not any(cycle.to_allocate()):
@@ -325,7 +325,7 @@ class DynamicResources(
 
     # -- internals ---------------------------------------------------------------------------------------------------
 
-    def _of_cycle(self, state: CycleState, pod: PodInfo) -> CycleClaims | Status:
+    def _cycle_claims(self, state: CycleState, pod: PodInfo) -> CycleClaims | Status:
         cycle = state.read(CLAIMS_STATE_KEY, CycleClaims)
         if cycle is None:
             status = self.pre_filter(state, pod, ())

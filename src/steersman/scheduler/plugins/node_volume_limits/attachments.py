@@ -97,7 +97,7 @@ class AttachableVolumes:
         """Return driver and handle of the claim's (future) volume; empty if it does not count."""
         volume = self._objects.get(PersistentVolume, claim.spec.volume_name) if claim.spec.volume_name else None
         if volume is None:
-            return self._of_storage_class(claim, node)
+            return self._driver_of_storage_class(claim, node)
         if volume.spec.csi is not None:
             return volume.spec.csi.driver, volume.spec.csi.volume_handle
         plugin = plugin_of(volume.spec)
@@ -108,7 +108,7 @@ class AttachableVolumes:
         except InputError:
             return "", ""
 
-    def _of_storage_class(self, claim: PersistentVolumeClaim, node: CSINode | None) -> tuple[str, str]:
+    def _driver_of_storage_class(self, claim: PersistentVolumeClaim, node: CSINode | None) -> tuple[str, str]:
         name = class_of_claim(claim)
         storage_class = self._objects.get(StorageClass, name) if name else None
         if storage_class is None:

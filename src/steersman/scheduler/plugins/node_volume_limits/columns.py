@@ -75,7 +75,7 @@ ROW_VOLUMES = CacheSpec(
     key="row",
     invalidation="position in the log of changed rows: those are recounted; number of rows: rebuilt",
     limit="one for each table of nodes",
-    reference="`RowVolumes._of_row` of every row",
+    reference="`RowVolumes._row_result` of every row",
     checked_by="tests/plugins/volume_columns/test_columns_equal_scalar_form.py",
     is_inline=True,
 )
@@ -186,10 +186,10 @@ class RowVolumes:
         changed = None if self._position is None else log.since(self._position)
         self._counted.forget(changed)
         for row in range(self.view.capacity) if changed is None else changed:
-            self._uses[row], self._doubtful[row] = self._of_row(row) if self.view.alive[row] else (0, False)
+            self._uses[row], self._doubtful[row] = self._row_result(row) if self.view.alive[row] else (0, False)
         self._position = log.end
 
-    def _of_row(self, row: int) -> tuple[int, bool]:
+    def _row_result(self, row: int) -> tuple[int, bool]:
         uses, doubtful = 0, False
         for pod in self.view.info(row).pods:
             known = self._by_shape.get(pod.shape.token)

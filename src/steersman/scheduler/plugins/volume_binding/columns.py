@@ -118,7 +118,7 @@ class UsableRows(ClusterFilterKernel):
         self._broken_rows = []
         if isinstance(claims, Status):
             return np.zeros(self._rows.view.capacity, np.int32)
-        bound, waiting = self._rows.of_bound(claims.bound), self._rows.of_waiting(claims)
+        bound, waiting = self._rows.bound_codes(claims.bound), self._rows.waiting_codes(claims)
         broken = (bound == BROKEN) | (waiting == BROKEN)
         if broken.any():
             self._broken_rows = (broken & self._rows.view.alive).nonzero()[0].tolist()

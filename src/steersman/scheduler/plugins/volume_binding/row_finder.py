@@ -84,7 +84,7 @@ class RowFinder:
 
     # -- bound volumes -----------------------------------------------------------------------------------------------
 
-    def of_bound(self, claims: Sequence[PersistentVolumeClaim]) -> Codes:
+    def bound_codes(self, claims: Sequence[PersistentVolumeClaim]) -> Codes:
         codes = np.zeros(self.view.capacity, np.int8)
         for claim in claims:
             volume = self._volumes.get(claim.spec.volume_name)
@@ -128,26 +128,26 @@ class RowFinder:
 
     # -- waiting claims ----------------------------------------------------------------------------------------------
 
-    def of_waiting(self, claims: PodClaims) -> Codes:
+    def waiting_codes(self, claims: PodClaims) -> Codes:
         if not claims.waiting:
             return np.zeros(self.view.capacity, np.int8)
         selected = {c.metadata.annotations[SELECTED_NODE] for c in claims.waiting if _is_selected(c)}
         if selected:
-            return self._of_selected(claims, selected)
+            return self._selected_codes(claims, selected)
         ordered = sorted(claims.waiting, key=requested_size)
         if len({claim.metadata.name for claim in ordered}) < len(ordered):
             return self._one_by_one(claims, self.view.alive.nonzero()[0].tolist())
-        return self._of_unselected(claims, ordered)
+        return self._unselected_codes(claims, ordered)
 
-    def _of_selected(self, claims: PodClaims, selected: set[str]) -> Codes:
+    def _selected_codes(self, claims: PodClaims, selected: set[str]) -> Codes:
         """Return the codes for claims with a selected node: only that node may pass."""
         codes = np.full(self.view.capacity, BIND_CONFLICT, np.int8)
         row = self.view.row_of(next(iter(selected))) if len(selected) == 1 else None
         if row is not None:
-            codes[row] = self._of_row(claims, row)
+            codes[row] = self._row_code(claims, row)
         return codes
 
-    def _of_unselected(self, claims: PodClaims, ordered: Sequence[PersistentVolumeClaim]) -> Codes:
+    def _unselected_codes(self, claims: PodClaims, ordered: Sequence[PersistentVolumeClaim]) -> Codes:
         codes = np.zeros(self.view.capacity, np.int8)
         matches = np.zeros(self.view.capacity, np.int8)
         for claim in ordered:
@@ -157,7 +157,7 @@ class RowFinder:
                 return np.full(self.view.capacity, BROKEN, np.int8)
             unmet = (codes == 0) & ~matched
             if unmet.any():
-                codes[unmet] = self._of_provisioning(claim)[unmet]
+                codes[unmet] = self._provisioning_codes(claim)[unmet]
             matches += matched
         competing = (matches > 1) & self.view.alive
         if competing.any():
@@ -175,7 +175,7 @@ class RowFinder:
             selectors.append(selector)
         return self._masks.any_term(selectors)
 
-    def _of_provisioning(self, claim: PersistentVolumeClaim) -> Codes:
+    def _provisioning_codes(self, claim: PersistentVolumeClaim) -> Codes:
         storage_class = self._finder.class_of(claim)
         codes = np.full(self.view.capacity, BIND_CONFLICT, np.int8)
         if storage_class.provisioner in ("", NO_PROVISIONER):
@@ -196,10 +196,10 @@ class RowFinder:
     def _one_by_one(self, claims: PodClaims, rows: Sequence[int]) -> Codes:
         codes = np.zeros(self.view.capacity, np.int8)
         for row in rows:
-            codes[row] = self._of_row(claims, row)
+            codes[row] = self._row_code(claims, row)
         return codes
 
-    def _of_row(self, claims: PodClaims, row: int) -> int:
+    def _row_code(self, claims: PodClaims, row: int) -> int:
         try:
             reason = self._finder.find_unbound(claims, self.view.node(row), PodVolumes())
         except VolumeFault:

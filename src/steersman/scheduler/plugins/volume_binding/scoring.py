@@ -32,10 +32,10 @@ class CapacityScorer:
         totals = totals_of_bindings(volumes.bindings) or totals_of_provisions(volumes.provisions)
         if not totals:
             return 0
-        scores = [self._of_class(requested, offered) for requested, offered in totals.values()]
+        scores = [self._class_score(requested, offered) for requested, offered in totals.values()]
         return go_round(sum(scores) / len(scores))
 
-    def _of_class(self, requested: int, offered: int) -> int:
+    def _class_score(self, requested: int, offered: int) -> int:
         if offered == 0 or requested > offered:
             return self._at(MAX_UTILIZATION)
         return self._at(requested * MAX_UTILIZATION // offered)

@@ -23,7 +23,7 @@ def allocation_of(
     selected = {one.request.base_name: one.request for one in found}
     chosen = [selected.get(alternatives[0].base_name, alternatives[0]) for alternatives in claim.requests]
     is_new = features.config_of_all_requests
-    config = (*_of_classes(chosen), *_of_claim(claim.claim, chosen, once=is_new))
+    config = (*_class_configurations(chosen), *_claim_configurations(claim.claim, chosen, once=is_new))
     if is_new:
         config = tuple(_without_names_of_all(each, chosen) for each in config)
     return api.AllocationResult(
@@ -53,7 +53,7 @@ def _result(found: FoundDevice, features: Features, new_share_id: NewShareId) ->
 # -- configuration for drivers -------------------------------------------------------------------------------------------
 
 
-def _of_classes(requests: Iterable[DeviceRequirement]) -> Iterator[api.DeviceAllocationConfiguration]:
+def _class_configurations(requests: Iterable[DeviceRequirement]) -> Iterator[api.DeviceAllocationConfiguration]:
     """Yield the configuration of each class once, for all requests that use it."""
     users: dict[str, list[DeviceRequirement]] = {}
     for request in requests:
@@ -64,7 +64,7 @@ def _of_classes(requests: Iterable[DeviceRequirement]) -> Iterator[api.DeviceAll
             yield api.DeviceAllocationConfiguration(source="FromClass", requests=names, opaque=config.opaque)
 
 
-def _of_claim(
+def _claim_configurations(
     claim: api.ResourceClaim, chosen: Sequence[DeviceRequirement], *, once: bool
 ) -> Iterator[api.DeviceAllocationConfiguration]:
     """Yield the claim's configuration for all requests, and for those of which one was chosen: once
