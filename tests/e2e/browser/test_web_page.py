@@ -242,7 +242,7 @@ def test_pods_that_wait_are_grouped_by_cause_with_what_would_wake_them(browser: 
     text = seen.values[1]
     assert f"{WAITING} pods in 2 groups" in text
     assert "0/10 nodes are available" in text
-    assert "What would wake them" in text
+    assert "Events that requeue them" in text
     assert "NodeResourcesFit" in text
     assert "Next attempt" in seen.values[4]
 
