@@ -76,7 +76,7 @@ export function duration(seconds: number): string {
   return `${sign}${whole} ${name}${next && rest ? ` ${rest} ${next[1]}` : ""}`;
 }
 
-/** A value of a report with its unit: "%" for shares, "s", "B", or any noun; a dash for what there is no value of. */
+/** Format a value of a report with its unit: "%" for shares, "s", "B", or a noun; a dash for a missing value. */
 export function withUnit(value: string | number | null, unit: string): string {
   if (value === null) return "–";
   if (typeof value === "string") return value;
@@ -86,13 +86,13 @@ export function withUnit(value: string | number | null, unit: string): string {
   return `${grouped(Number(Math.abs(value) < 1 ? value.toPrecision(3) : value.toFixed(2)))}${unit && ` ${unit}`}`;
 }
 
-/** Distances of ticks that are round numbers of a unit; undefined where decimal ones are. */
+/** Return distances of ticks that are round numbers of a unit; undefined for decimal units. */
 export function stepsOf(unit: string): number[] | undefined {
   if (unit === "s") return [0.001, 0.01, 0.1, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
   return unit === "B" ? Array.from({ length: 60 }, (_, power) => 2 ** power) : undefined;
 }
 
-/** The time of day in UTC, as logs write it. */
+/** Format the time of day in UTC, as in logs. */
 export function clockTime(seconds: number): string {
   return new Date(seconds * 1000).toISOString().slice(11, 19);
 }

@@ -171,7 +171,7 @@ export class Painter {
     pen.fillText(name.length > room ? `…${name.slice(1 - room)}` : name, x + 6, y + 14);
   }
 
-  /** A bar per resource: how much of it is requested. */
+  /** Draw a bar with the requested share for each resource. */
   private bars(pen: CanvasRenderingContext2D, nodes: NodeTable, row: number, x: number, y: number, width: number, height: number): void {
     const { palette } = this.scene;
     const names = [...nodes.resources.filter((_, at) => (nodes.allocatable[at]?.[row] ?? 0) > 0), "pods"];
