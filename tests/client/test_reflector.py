@@ -237,6 +237,23 @@ def test_a_kind_of_a_plugin_is_an_empty_one_until_its_definition_comes(caplog: p
     assert record.levelname == "WARNING"
 
 
+@pytest.mark.parametrize("is_served", [False, True])
+def test_a_kind_without_a_right_is_empty_only_if_the_server_does_not_serve_it(is_served: bool) -> None:
+    """An older server knows neither the kind nor its right, and looks at the right first."""
+
+    async def scenario() -> None:
+        server = ApiServer()
+        if not is_served:
+            server.faults.missing.add(api.DeviceTaintRule)
+        server.faults.refuse(403, times=99)
+        async with following(server, api.DeviceTaintRule) as (reflector, diary):
+            await until(lambda: reflector.has_synced or server.asked("GET") > 2)
+            assert reflector.has_synced is not is_served
+            assert diary.entries == []
+
+    run(scenario())
+
+
 @pytest.mark.parametrize("kind", [api.Node, api.PodDisruptionBudget, api.StorageClass, api.StatefulSet])
 def test_any_other_group_is_waited_for(kind: type[api.Object], caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:

@@ -46,7 +46,7 @@ def test_it_says_which_events_would_have_the_pod_tried_again() -> None:
     (waker,) = answer.requeue_events
     assert waker.plugin == "NodeResourcesFit"
     assert "a node is added" in " ".join(waker.events)
-    assert "a pod is deleted" in " ".join(waker.events)
+    assert "a pod on a node is deleted" in " ".join(waker.events)
     assert "NodeResourcesFit: " in answer.text().rpartition("Events that lead to another attempt:")[2]
 
 

@@ -14,7 +14,7 @@ from steersman.base import lazy_exports
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
-        "api_reader": "ApiResourceList ApiServerReader",
+        "api_reader": "ApiServerReader",
         "connection": "Connection",
         "dispatcher": "Dispatcher",
         "errors": "ApiError ClientError ConnectionFailed UnreadableAnswer",
@@ -22,6 +22,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "extenders": "HttpExtender http_extenders",
         "failure_log": "BINDING FailureLog SEE_DOCTOR ServerProblem server_problem",
         "fence": "LeaseNotHeld WriteFence",
+        "discovery": "ApiResourceList is_absent version_path",
         "foreign_input": "decode_foreign",
         "invalid_objects": "InvalidObject InvalidObjects",
         "kubeconfig": "ChosenCluster ClusterChoice connect",

@@ -19,6 +19,7 @@ from steersman.api import codec
 from steersman.base import InputError, Timing
 from steersman.framework import ApiReadError, check_place, resource_text
 from steersman.kube.client import paths
+from steersman.kube.client.discovery import ApiResource, ApiResourceList, version_path
 from steersman.kube.client.errors import ApiError, ClientError
 from steersman.kube.client.foreign_input import decode_foreign
 from steersman.kube.client.invalid_objects import Unreadable
@@ -135,26 +136,12 @@ class ApiServerReader:
         return api.custom_kind(api_version, found.kind, found.name, namespaced=found.namespaced)
 
     async def _resources(self, api_version: str) -> tuple[ApiResource, ...]:
-        path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        path = version_path(api_version)
         answer = await _with_context(f"discover {api_version}", self._ask(path))
         try:
             return decode_foreign(answer.body, ApiResourceList, path).resources
         except ClientError as cause:
             raise ApiReadError(str(cause)) from cause
-
-
-class ApiResource(msgspec.Struct, frozen=True):
-    """A resource of an API version; `name` is its plural, with a slash for a subresource."""
-
-    name: str = ""
-    kind: str = ""
-    namespaced: bool = False
-
-
-class ApiResourceList(msgspec.Struct, frozen=True):
-    """Answer to `/apis/GROUP/VERSION`: the resources of the version."""
-
-    resources: tuple[ApiResource, ...] = ()
 
 
 def _named(resources: Sequence[ApiResource], name: str) -> ApiResource | None:

@@ -12,7 +12,7 @@ from typing import Final
 from steersman.base import SteersmanError
 
 EXPIRED_REASONS: Final = ("Expired", "Gone")
-_UNAUTHORISED, _NOT_FOUND, _CONFLICT, _GONE, _TOO_MANY = 401, 404, 409, 410, 429
+_UNAUTHORISED, _FORBIDDEN, _NOT_FOUND, _CONFLICT, _GONE, _TOO_MANY = 401, 403, 404, 409, 410, 429
 _INTERNAL: Final = 500
 
 
@@ -51,6 +51,10 @@ class ApiError(ClientError):
     @property
     def is_unauthorised(self) -> bool:
         return self.code == _UNAUTHORISED
+
+    @property
+    def is_forbidden(self) -> bool:
+        return self.code == _FORBIDDEN
 
     @property
     def is_not_found(self) -> bool:

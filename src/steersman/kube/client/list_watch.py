@@ -19,7 +19,9 @@ import msgspec
 from steersman import api, config
 from steersman.api import codec
 from steersman.base import InputError, Timing
+from steersman.framework import is_custom
 from steersman.kube.client import paths
+from steersman.kube.client.discovery import is_absent
 from steersman.kube.client.errors import ApiError, ConnectionFailed, UnreadableLine
 from steersman.kube.client.foreign_input import error_from_status
 from steersman.kube.client.invalid_objects import Unreadable
@@ -147,10 +149,13 @@ class ListWatch(Generic[T]):
         self._selection = {"fieldSelector": field_selector} if field_selector else {}
 
     async def list(self) -> Listing[T]:
-        """List in pages; lists again without pages if the continuation expires."""
+        """List in pages; lists again without pages if the continuation expires. An optional kind
+        that the server does not know is not found, also for a user without the right to list it."""
         try:
             return await self._list(PAGE)
         except ApiError as refusal:
+            if is_custom(self.kind) and refusal.is_forbidden and await is_absent(self._transport, self.kind, refusal):
+                raise ApiError(404, "NotFound", str(refusal)) from refusal
             if not refusal.is_expired:
                 raise
             return await self._list(0)

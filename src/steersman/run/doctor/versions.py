@@ -11,7 +11,7 @@ import msgspec
 
 from steersman import api
 from steersman.framework import is_of_plugin
-from steersman.kube.client import ApiError, ApiResourceList, Event, Lease, may_be_absent
+from steersman.kube.client import ApiError, ApiResourceList, Event, Lease, may_be_absent, version_path
 from steersman.run.doctor.finding import Finding, fail, ok, warn
 from steersman.run.doctor.target import DoctorTarget
 
@@ -68,7 +68,7 @@ def _groups(served: dict[str, Collection[str]]) -> str:
 
 async def _resources(target: DoctorTarget, version: str) -> Collection[str]:
     try:
-        document = await target.document(f"/apis/{version}" if "/" in version else f"/api/{version}", ApiResourceList)
+        document = await target.document(version_path(version), ApiResourceList)
     except ApiError as refusal:
         if refusal.is_not_found:
             return ()

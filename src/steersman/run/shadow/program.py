@@ -16,6 +16,7 @@ from typing import Final
 
 import msgspec
 
+from steersman import api
 from steersman.base import SteersmanError, Timing, ended_before
 from steersman.explain.live import LiveError, granted
 from steersman.framework import resource_text
@@ -28,6 +29,7 @@ from steersman.kube.client import (
     RequestChain,
     Transport,
     WriteFence,
+    is_absent,
     may_be_absent,
     paths,
 )
@@ -114,12 +116,18 @@ class Shadow:
     async def check_rights(self) -> None:
         """Raise `LiveError` with the missing right if a watched kind cannot be listed."""
         for kind in self.follower.model.scheduler.watched_kinds:
-            question = self.transport.request(Request("GET", paths.collection(kind), {"limit": "1"}))
             try:
-                await granted(question, self._server, "list", resource_text(kind))
+                await granted(self._first_page(kind), self._server, "list", resource_text(kind))
             except ApiError as refusal:
-                if not refusal.is_not_found or not may_be_absent(kind):
-                    raise LiveError(f"cannot list {resource_text(kind)}: {refusal}") from refusal
+                raise LiveError(f"cannot list {resource_text(kind)}: {refusal}") from refusal
+
+    async def _first_page(self, kind: type[api.Object]) -> None:
+        """List one object. Raise `ApiError` unless the kind may be absent, and is."""
+        try:
+            await self.transport.request(Request("GET", paths.collection(kind), {"limit": "1"}))
+        except ApiError as refusal:
+            if not may_be_absent(kind) or not await is_absent(self.transport, kind, refusal):
+                raise
 
     async def run(self, stop: asyncio.Event) -> ShadowSummary:
         """Follow and compare until `stop`, the end of the duration, or enough decisions."""
