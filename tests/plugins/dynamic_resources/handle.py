@@ -40,6 +40,8 @@ class RememberingWriter:
         return self._written(change(self._store.get(api.ResourceClaim, api.key(claim)) or claim))
 
     async def create_resource_claim(self, claim: api.ResourceClaim) -> api.ResourceClaim:
+        if self.fails:
+            raise RuntimeError("the server is on strike")
         meta = msgspec.structs.replace(claim.metadata, name=f"{claim.metadata.generate_name}x", uid="created")
         return self._written(msgspec.structs.replace(claim, metadata=meta))
 

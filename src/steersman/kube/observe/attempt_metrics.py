@@ -22,6 +22,7 @@ from typing import Final
 
 from steersman.base import Clock
 from steersman.framework import Code, PodInfo, Status, fault_prefix
+from steersman.kube.observe.device_metrics import measure_devices
 from steersman.kube.observe.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
 from steersman.kube.observe.plugin_metrics import (
     FAILED,
@@ -117,6 +118,7 @@ class AttemptMetrics(AttemptObserver):
         if isinstance(preemption, DefaultPreemption):
             preemption.executor.on_end = self.preempted
             self._preempts_in_background = preemption.is_asynchronous
+        measure_devices(self._metrics, profile)
         return timed(profile, self)
 
     @property

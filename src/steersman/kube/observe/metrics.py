@@ -51,6 +51,7 @@ class Metrics(MetricSet):
         self._attempt_metrics()
         self._pod_metrics()
         self._plugin_metrics()
+        self._device_metrics()
         self._queue_metrics()
         self._preemption_metrics()
         self._state_metrics()
@@ -129,6 +130,31 @@ class Metrics(MetricSet):
         )
         self.permit_wait_seconds = self.histograms(
             "scheduler_permit_wait_duration_seconds", "Waiting for permission.", _ATTEMPT_SECONDS, "result"
+        )
+
+    def _device_metrics(self) -> None:
+        self.prepared_devices = self.counters(
+            "scheduler_dra_bindingconditions_allocations_total",
+            "Allocated devices with binding conditions, by driver and the end of the wait for them.",
+            "profile",
+            "driver",
+            "status",
+        )
+        self.device_wait_seconds = self.histograms(
+            "scheduler_dra_bindingconditions_wait_duration_seconds",
+            "Waiting in PreBind for devices with binding conditions.",
+            exponential(0.1, 2, 14),
+            "profile",
+            "driver",
+            "status",
+        )
+        self.created_claims = self.counters(
+            "dynamic_resource_allocation_resourceclaim_creates_total",
+            "ResourceClaims created for extended resources of pods.",
+            "status",
+            "admin_access",
+            "owner_api_group",
+            "owner_api_kind",
         )
 
     def _queue_metrics(self) -> None:

@@ -7,7 +7,8 @@ A claim for extended resources is created first. Then devices with binding condi
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
 import msgspec
 
@@ -45,6 +46,31 @@ Change = Callable[[api.ResourceClaim], api.ResourceClaim]
 class BindingFault(Exception):
     """The claims cannot be bound: the pod is scheduled again."""
 
+    #: How a wait for devices ended, in metrics.
+    status = "error"
+
+
+class DevicesFailed(BindingFault):
+    """A driver reports that a device cannot be prepared."""
+
+    status = "failure"
+
+
+class DevicesTimedOut(BindingFault):
+    """A device was not ready in time."""
+
+    status = "timeout"
+
+
+class DeviceReports(Protocol):
+    """Receives what metrics show of the binding of claims."""
+
+    def claim_created(self, is_success: bool) -> None:
+        """A claim for extended resources was created, or could not be."""
+
+    def devices_awaited(self, claims: Iterable[api.ResourceClaim], seconds: float, status: str) -> None:
+        """A wait for devices with binding conditions ended: `success`, `failure`, `timeout` or `error`."""
+
 
 class ClaimBinder:
     """Writes claims of pods with a chosen node, and reverts them if binding fails."""
@@ -54,6 +80,7 @@ class ClaimBinder:
         self._tracker = tracker
         self._features = features
         self._timeout = timeout
+        self.reports: DeviceReports | None = None
 
     async def bind(self, cycle: CycleClaims, pod: api.Pod, node_name: str) -> None:
         """Reserve all claims and await their devices. Raise `BindingFault` or API errors."""
@@ -121,7 +148,14 @@ class ClaimBinder:
             raise BindingFault(f"extended resource claim not found for node {node_name}")
         claim = allocation.extended.claim
         meta = _replace(claim.metadata, name="", uid="")
-        return await self._handle.resource_claims.create_resource_claim(_replace(claim, metadata=meta))
+        is_created = False
+        try:
+            created = await self._handle.resource_claims.create_resource_claim(_replace(claim, metadata=meta))
+            is_created = True
+        finally:
+            if self.reports is not None:
+                self.reports.claim_created(is_created)
+        return created
 
     async def _believe(self, claim: api.ResourceClaim, is_new: bool) -> None:
         """Assume the claim; a new claim cannot be assumed before the watch shows it."""
@@ -142,11 +176,23 @@ class ClaimBinder:
     # -- waiting -----------------------------------------------------------------------------------------------------
 
     async def _wait(self, cycle: CycleClaims) -> None:
+        began, status = self._handle.clock.monotonic(), BindingFault.status
+        try:
+            await self._poll(cycle)
+            status = "success"
+        except BindingFault as fault:
+            status = fault.status
+            raise
+        finally:
+            if self.reports is not None:
+                self.reports.devices_awaited(cycle.claims, self._handle.clock.monotonic() - began, status)
+
+    async def _poll(self, cycle: CycleClaims) -> None:
         clock = self._handle.clock
         deadline = clock.monotonic() + self._timeout
         while not self._are_ready(cycle):
             if clock.monotonic() >= deadline:
-                raise BindingFault(f"{ERR_TIMEOUT}: context deadline exceeded")
+                raise DevicesTimedOut(f"{ERR_TIMEOUT}: context deadline exceeded")
             await self._handle.sleep(min(POLL_SECONDS, max(deadline - clock.monotonic(), 0.001)))
 
     def _are_ready(self, cycle: CycleClaims) -> bool:
@@ -161,9 +207,9 @@ class ClaimBinder:
                 if are_devices_ready(current):
                     continue
             except DeviceNotBound as failure:
-                raise BindingFault(str(failure)) from failure
+                raise DevicesFailed(str(failure)) from failure
             if has_binding_timed_out(current, self._handle.clock.now(), self._timeout):
-                raise BindingFault(f"{ERR_TIMEOUT}: claim={current.metadata.name}")
+                raise DevicesTimedOut(f"{ERR_TIMEOUT}: claim={current.metadata.name}")
             return False
         return True
 

@@ -55,7 +55,7 @@ from steersman.scheduler.plugins.dynamic_resources.allocation import (
     Features,
     allocation_of,
 )
-from steersman.scheduler.plugins.dynamic_resources.binding import BindingFault, ClaimBinder
+from steersman.scheduler.plugins.dynamic_resources.binding import BindingFault, ClaimBinder, DeviceReports
 from steersman.scheduler.plugins.dynamic_resources.claims import (
     ClaimProblem,
     claim_tracker_of,
@@ -122,6 +122,10 @@ class DynamicResources(
         self._hints = ClaimHints(self._tracker, features, handle.gates.has_rule(Rule.CLAIM_DELETION_REQUEUES))
         #: The last filtered cycle: the score depends on its results.
         self._latest: CycleClaims | None = None
+
+    def report_to(self, reports: DeviceReports) -> None:
+        """Report created claims and waits for devices, for metrics."""
+        self._binder.reports = reports
 
     # -- PreEnqueue and PreFilter ------------------------------------------------------------------------------------
 
