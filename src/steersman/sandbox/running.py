@@ -65,7 +65,7 @@ from steersman.sandbox.web import ConfigurationSource
 from steersman.sandbox.web_actions import SandboxActions, SandboxClock
 from steersman.sandbox.web_host import SandboxPage, SandboxWeb, served_page
 from steersman.scheduler.assembly import SchedulerOptions, kinds_of_scheduler
-from steersman.scheduler.host import HostTasks, LoopTimers, ScaledClock, keep_freed_memory
+from steersman.scheduler.host import HostTasks, LoopTimers, PlainPorts, ScaledClock, keep_freed_memory
 
 logger = logging.getLogger(__name__)
 
@@ -247,12 +247,11 @@ class _SchedulerStarter:
         self._timers = timers
         self._events = events
         self._tasks = tasks
-        self._recording: LiveRecording | None = None
+        self._recording: LiveRecording | PlainPorts = PlainPorts()
 
     def start(self, made_with: SchedulerOptions) -> DrivenScheduler:
         options = self._options
-        if self._recording is not None:
-            self._recording.close()  # of the replaced scheduler
+        self._recording.close()  # of the replaced scheduler
         if options.record:
             self._recording = new_recording(options.record, made_with, options.seed, self._store.clock)
         return start_scheduler(
@@ -260,9 +259,8 @@ class _SchedulerStarter:
         )
 
     async def close_recording(self) -> None:
-        if self._recording is not None:
-            asyncio.get_running_loop().set_task_factory(None)
-            await asyncio.to_thread(self._recording.close)
+        asyncio.get_running_loop().set_task_factory(None)
+        await asyncio.to_thread(self._recording.close)
 
 
 def _start_cluster(

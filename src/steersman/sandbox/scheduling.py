@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
-from steersman import api, config
+from steersman import config
 from steersman.api import read_text
 from steersman.base import Clock, InputError, InternalErrors, SeededRng, Timing
 from steersman.cluster.store import Store, StoreReader, Subscription, feed
@@ -19,8 +19,8 @@ from steersman.framework import Spawn
 from steersman.record import SANDBOX, Limits, LiveRecording, run_body
 from steersman.sandbox.event_objects import EventObjects
 from steersman.sandbox.options import SandboxOptions
-from steersman.scheduler.assembly import Scheduler, SchedulerOptions, register, run_directly, with_enabled
-from steersman.scheduler.host import LoopTimers, SchedulingLoop
+from steersman.scheduler.assembly import Scheduler, SchedulerOptions, register, with_enabled
+from steersman.scheduler.host import LoopTimers, PlainPorts, SchedulingLoop
 from steersman.scheduler.runtime import GuardedCoroutine
 from steersman.simulation import EventWriter
 
@@ -87,21 +87,28 @@ def start_scheduler(
     options: SchedulerOptions,
     seed: int,
     tasks: TaskStarter,
-    recording: LiveRecording | None = None,
+    recording: LiveRecording | PlainPorts,
 ) -> DrivenScheduler:
     """Start a scheduler on the store. It decides nothing while the clock is stopped."""
-    writer = EventWriter(store, events.report_scheduling)
     reader = StoreReader(store)
-    spawn = _surviving(tasks, options.internal_errors)
-    if recording is None:
-        scheduler = Scheduler(store.clock, SeededRng(seed), writer, spawn, options, reader)
-    else:
-        scheduler = _recorded_scheduler(store, writer, reader, seed, options, spawn, recording)
+    scheduler = Scheduler(
+        recording.clock(store.clock),
+        SeededRng(seed),
+        recording.writer(EventWriter(store, events.report_scheduling)),
+        recording.spawn(_surviving(tasks, options.internal_errors)),
+        options,
+        recording.reader(reader),
+    )
+    kinds = scheduler.watched_kinds
+    recording.begin(
+        scheduler,
+        asyncio.get_running_loop(),
+        lambda: [obj for kind in kinds for obj in store.objects(kind).values()],
+    )
     reader.serve(scheduler.known_kinds)
-    sink = scheduler.ingest if recording is None else recording.sink(scheduler.ingest)
-    fed_by = feed(store, sink, scheduler.watched_kinds)
+    fed_by = feed(store, recording.sink(scheduler.ingest), kinds)
     timing = Timing(store.clock, sleep=timers.sleep)
-    errors, act = options.internal_errors, run_directly if recording is None else recording.act
+    errors, act = options.internal_errors, recording.act
     clock = timers.clock
     loop = SchedulingLoop(
         scheduler, timing, errors, pods_at_a_time=PODS_AT_A_TIME, act=act, is_paused=lambda: clock.is_stopped
@@ -135,26 +142,6 @@ def _surviving(tasks: TaskStarter, errors: InternalErrors | None) -> Spawn:
         return tasks.create_task
     survived = partial(errors.survived, "task", "a binding or a coroutine of a plugin")
     return lambda work: tasks.create_task(GuardedCoroutine(work, survived))
-
-
-def _recorded_scheduler(
-    store: Store,
-    writer: EventWriter,
-    reader: StoreReader,
-    seed: int,
-    options: SchedulerOptions,
-    spawn: Spawn,
-    recording: LiveRecording,
-) -> Scheduler:
-    clock, spawn = recording.clock(store.clock), recording.spawn(spawn)
-    scheduler = Scheduler(clock, SeededRng(seed), recording.writer(writer), spawn, options, recording.reader(reader))
-    kinds = scheduler.watched_kinds
-
-    def objects() -> list[api.Object]:
-        return [obj for kind in kinds for obj in store.objects(kind).values()]
-
-    recording.begin(scheduler, asyncio.get_running_loop(), objects)
-    return scheduler
 
 
 def new_recording(directory: str, options: SchedulerOptions, seed: int, clock: Clock) -> LiveRecording:

@@ -16,8 +16,9 @@ from steersman.base import Clock
 from steersman.framework import ApiReader, ApiWriter, EventSink, Extender, Spawn
 from steersman.kube.client import ObjectTexts
 from steersman.kube.observe import Metrics
-from steersman.scheduler.assembly import RunAction, Scheduler, run_directly
+from steersman.scheduler.assembly import RunAction, Scheduler
 from steersman.scheduler.cycle import Decision
+from steersman.scheduler.host import PlainPorts
 
 
 class Recorder(Protocol):
@@ -62,41 +63,11 @@ class Recorder(Protocol):
         """End the record."""
 
 
-class NullRecorder:
+class NullRecorder(PlainPorts):
     """A `Recorder` that records nothing and returns the ports unchanged."""
 
     directory: str = ""
     texts: ObjectTexts | None = None
-    act: RunAction = staticmethod(run_directly)
-
-    def clock(self, clock: Clock) -> Clock:
-        return clock
-
-    def writer(self, writer: ApiWriter) -> ApiWriter:
-        return writer
-
-    def reader(self, reader: ApiReader) -> ApiReader:
-        return reader
-
-    def spawn(self, spawn: Spawn) -> Spawn:
-        return spawn
-
-    def extenders(self, extenders: Sequence[Extender]) -> Sequence[Extender]:
-        return extenders
-
-    def sink(self, sink: EventSink) -> EventSink:
-        return sink
-
-    def attempt(self, scheduler: Scheduler) -> Awaitable[Decision | None]:
-        return scheduler.schedule_one_async()
-
-    def begin(
-        self, scheduler: Scheduler, loop: asyncio.AbstractEventLoop, objects: Callable[[], Sequence[api.Object]]
-    ) -> None:
-        """Do nothing."""
 
     def show(self, metrics: Metrics) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
         """Do nothing."""

@@ -4,7 +4,8 @@ memory tuning.
 
 `steersman run` and `steersman bench` drive a scheduler by `SchedulingLoop`. Simulations and the
 test harness, whose time is virtual, use `simulation.virtual_time`, which flushes the queue at the same
-intervals. `ScaledClock` and `LoopTimers` are the time of a sandbox.
+intervals. `ScaledClock` and `LoopTimers` are the time of a sandbox. `PlainPorts`
+stands for a record where there is none.
 """
 
 from steersman.base import lazy_exports
@@ -14,6 +15,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
     {
         "event_reports": "EventReports FAILED_SCHEDULING PREEMPTED PodEvent SCHEDULED assigned_note",
         "memory": "freeze_heap frozen_heap keep_freed_memory trim_free_memory unfreeze_heap",
+        "plain_ports": "PlainPorts",
         "scaled_clock": "LoopTimers ScaledClock Speed parse_speed",
         "scheduling_loop": "BACKOFF_SECONDS SchedulingLoop UNSCHEDULABLE_SECONDS",
         "tasks": "HostTasks",

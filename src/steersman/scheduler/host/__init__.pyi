@@ -15,6 +15,7 @@ from steersman.scheduler.host.memory import (
     trim_free_memory as trim_free_memory,
     unfreeze_heap as unfreeze_heap,
 )
+from steersman.scheduler.host.plain_ports import PlainPorts as PlainPorts
 from steersman.scheduler.host.scaled_clock import (
     LoopTimers as LoopTimers,
     ScaledClock as ScaledClock,
