@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from steersman.api import node_selectors
-from steersman.api.meta import ObjectReference
+from steersman.api.meta import reference_to
 from steersman.api.node_selectors import AnyTerm
 from steersman.api.pod import Pod
 from steersman.api.scheduling import NodeSelector
@@ -106,18 +106,6 @@ def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persiste
     if not is_bound_to(volume, claim) and BOUND_BY_CONTROLLER not in volume.metadata.annotations:
         bound = annotated(bound, BOUND_BY_CONTROLLER, "yes")
     return bound
-
-
-def reference_to(claim: PersistentVolumeClaim) -> ObjectReference:
-    meta = claim.metadata
-    return ObjectReference(
-        kind=claim.KIND,
-        namespace=meta.namespace,
-        name=meta.name,
-        uid=meta.uid,
-        api_version=claim.API_VERSION,
-        resource_version=meta.resource_version,
-    )
 
 
 def annotated(obj: StorageObject, name: str, value: str) -> StorageObject:

@@ -16,11 +16,12 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from msgspec import json
+from msgspec import Struct, json
 from msgspec.structs import astuple, fields
 
 from steersman.base import InputError, SteersmanError
 from steersman.simulation.results.placements import NamespaceSummary
+from steersman.simulation.virtual_time.writer import Event, Preemption
 
 if TYPE_CHECKING:
     from steersman.simulation.results.result import Result
@@ -142,20 +143,7 @@ _PLACEMENTS: Final[Types] = {
     "memory": int,
     "requests": str,
 }
-_NAMESPACES: Final[Types] = {field.name: _FIELD_TYPES[field.type] for field in fields(NamespaceSummary)}
 _UTILISATION: Final[Types] = {"node": str, "resource": str, "allocatable": int, "requested": int, "fraction": float}
-_EVENTS: Final[Types] = {
-    "pod": str,
-    "type": str,
-    "reason": str,
-    "message": str,
-    "count": int,
-    "first": float,
-    "last": float,
-}
-_PREEMPTED: Final[Types] = {"pod": str, "node": str, "preemptor": str, "at": float}
-
-
 _SERIES: Final[Types] = {"time": float, "measure": str, "pool": str, "of": str, "value": float}
 
 
@@ -183,8 +171,21 @@ def _placements(result: Result) -> FrameTable:
     return FrameTable(_PLACEMENTS, rows)
 
 
+def _of_structs(kind: type[Struct], items: Iterable[Struct]) -> FrameTable:
+    """Return a table with a column per field of the structs."""
+    return FrameTable({field.name: _FIELD_TYPES[field.type] for field in fields(kind)}, map(astuple, items))
+
+
 def _namespaces(result: Result) -> FrameTable:
-    return FrameTable(_NAMESPACES, map(astuple, result.by_namespace.values()))
+    return _of_structs(NamespaceSummary, result.by_namespace.values())
+
+
+def _events(result: Result) -> FrameTable:
+    return _of_structs(Event, result.events)
+
+
+def _preempted(result: Result) -> FrameTable:
+    return _of_structs(Preemption, result.preempted)
 
 
 def _utilisation(result: Result) -> FrameTable:
@@ -194,14 +195,6 @@ def _utilisation(result: Result) -> FrameTable:
         for resource, usage in usages.items()
     )
     return FrameTable(_UTILISATION, rows)
-
-
-def _events(result: Result) -> FrameTable:
-    return FrameTable(_EVENTS, ((e.pod, e.type, e.reason, e.message, e.count, e.first, e.last) for e in result.events))
-
-
-def _preempted(result: Result) -> FrameTable:
-    return FrameTable(_PREEMPTED, ((p.pod, p.node, p.preemptor, p.at) for p in result.preempted))
 
 
 def _series(result: Result) -> FrameTable:
