@@ -29,6 +29,7 @@ from steersman.framework import (
     ScorePlugin,
     Status,
 )
+from steersman.scheduler.cycle import GroupAttempt
 from steersman.testing import PodBuilder, make_composite_pod_group, make_pod, make_pod_group
 
 KINDS = ("plain", "plain", "port", "shy", "social", "spread")
@@ -120,8 +121,17 @@ def objects_of(case: Case, gates: FeatureGates) -> list[AnyBuilder]:
 def result(host: GroupHost) -> object:
     host.run()
     messages = {name: failure.message for name, failure in host.writer.failures.items()}
-    attempts = [(cycle.group, cycle.outcome, cycle.attempts, cycle.placement) for cycle in host.cycles.all]
-    return dict(host.nodes), messages, attempts
+    cycles = [
+        (cycle.group, cycle.outcome, [plain(attempt) for attempt in cycle.attempts], cycle.placement)
+        for cycle in host.cycles.all
+    ]
+    return dict(host.nodes), messages, cycles
+
+
+def plain(attempt: GroupAttempt) -> object:
+    """Return the attempt with the message of its refusal, which both engines compute with their own statuses."""
+    refusal = None if attempt.refusal is None else (attempt.refusal.pod.key, attempt.refusal.message)
+    return attempt.group, attempt.placement, attempt.members, attempt.status, refusal
 
 
 @pytest.mark.parametrize("gates", [WITHOUT_TOPOLOGY, WITH_TOPOLOGY, WITH_TREES], ids=["plain", "topology", "trees"])

@@ -8,13 +8,14 @@ from typing import TypeVar
 
 from steersman import api
 from steersman.base.clock import Clock, ManualClock
-from steersman.framework.handle import Gates, Nodes, Objects
+from steersman.framework.handle import Gates, NodeAmounts, Nodes, Objects
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_groups import PodGroups
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.ports import Binder
 from steersman.framework.reading import ApiReader, NoReader
 from steersman.framework.status import Status
+from steersman.scheduler.plugins.node_resources.allocation import requested_with_minimum_on
 
 K = TypeVar("K")
 
@@ -73,6 +74,18 @@ class FakeNodes:
 
     def with_required_anti_affinity_pods(self) -> Sequence[NodeInfo]:
         return [node for node in self._nodes if node.pods_with_required_anti_affinity]
+
+    def domains(self, key: str) -> Mapping[str, Sequence[str]]:
+        found: dict[str, list[str]] = {}
+        for node in self._nodes:
+            if key in node.labels:
+                found.setdefault(node.labels[key], []).append(node.name)
+        return found
+
+    def amounts(self, names: Sequence[str], resource: str) -> NodeAmounts:
+        nodes = [node for node in self._nodes if node.name in names and node.allocatable(resource)]
+        offered = sum(node.allocatable(resource) for node in nodes)
+        return NodeAmounts(offered, sum(requested_with_minimum_on(node, resource) for node in nodes))
 
     def claim_in_use(self, claim: str) -> bool:
         return any(claim in node.claim_users for node in self._nodes)

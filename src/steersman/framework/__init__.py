@@ -32,7 +32,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "go_integers": "MAX_INT64 MIN_INT64 int64 int64_of_float int64_quotient",
         "go_math": "go_log go_round",
         "handle": (
-            "ClusterWhatIf DevicesHandle Gates Handle Nodes Objects PermitHandle PlacedPod "
+            "ClusterWhatIf DevicesHandle Gates Handle NodeAmounts Nodes Objects PermitHandle PlacedPod "
             "PodAccess PodInPreBind PostFilterHandle PreBindHandle WaitingPod WhatIf"
         ),
         "hints": "changed deleted queue_if",

@@ -73,6 +73,7 @@ from steersman.framework.handle import (
     DevicesHandle as DevicesHandle,
     Gates as Gates,
     Handle as Handle,
+    NodeAmounts as NodeAmounts,
     Nodes as Nodes,
     Objects as Objects,
     PermitHandle as PermitHandle,

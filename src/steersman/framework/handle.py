@@ -49,6 +49,14 @@ class Objects(Protocol):
         version; None if the log no longer reaches back."""
 
 
+class NodeAmounts(NamedTuple):
+    """Amounts of one resource, summed over nodes that offer it. The sums are those of Go's int64."""
+
+    offered: int
+    #: Requests of the pods on these nodes; for cpu and memory with upstream's minimum per container.
+    requested: int
+
+
 class Nodes(Protocol):
     """The nodes of the current scheduling cycle with their pods."""
 
@@ -60,6 +68,12 @@ class Nodes(Protocol):
         """Return the nodes with at least one pod that has a pod (anti-)affinity term."""
 
     def with_required_anti_affinity_pods(self) -> Sequence[NodeInfo]: ...
+
+    def domains(self, key: str) -> Mapping[str, Sequence[str]]:
+        """Return the names of the nodes with each value of a label."""
+
+    def amounts(self, names: Sequence[str], resource: str) -> NodeAmounts:
+        """Return the sums over the existing nodes among `names`."""
 
     def claim_in_use(self, claim: str) -> bool:
         """Return whether a pod on any node uses the claim (namespace/name)."""

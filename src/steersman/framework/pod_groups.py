@@ -216,6 +216,9 @@ class PlacementFeasiblePlugin(Plugin):
     """
 
     placement_feasible: Callable[[CycleState, PodGroupInfo, PlacementProgress], Status | None]
+    #: Whether a group that is not rejected is never rejected because another member was placed.
+    #: Then the plugin is called once for several members that are placed together.
+    tolerates_placed_members: ClassVar[bool] = False
 
 
 class PlacementScorePlugin(Plugin):

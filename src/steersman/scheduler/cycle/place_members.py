@@ -86,10 +86,7 @@ class MemberPlacer:
             return progress.result
         while not is_final(status) and len(progress.result.members) < len(pods):
             rest = pods[len(progress.result.members) :]
-            for decision in self._place_next(rest, trial):
-                status = progress.note(decision)
-                if is_final(status):
-                    break
+            status = progress.note_all(self._place_next(rest, trial))
         progress.result.status = SharedStatus(rejection_if_waiting(status))
         return progress.result
 
@@ -100,7 +97,7 @@ class MemberPlacer:
         if refused is not None and refused.pod.template is first.template and self._cycle.is_alike(refused.pod, first):
             return (msgspec.structs.replace(refused, pod=first),)
         self._refused = None
-        placed = self._place_replicas(pods) if trial.outside is None and self._observer is None else ()
+        placed = self._place_replicas(pods, trial) if self._observer is None else ()
         if placed:
             return placed
         found = self._find_node(first, trial)
@@ -110,11 +107,11 @@ class MemberPlacer:
             self._refused = found
         return (found,)
 
-    def _place_replicas(self, pods: Sequence[PodInfo]) -> Sequence[Scheduled]:
+    def _place_replicas(self, pods: Sequence[PodInfo], trial: PlacementTrial) -> Sequence[Scheduled]:
         """Place leading pods of one template whose signature alone determines the node."""
         template = pods[0].template
         replicas = list(takewhile(lambda pod: pod.template is template, pods[:MAX_REPLICAS]))
-        placed = self._cycle.schedule_replicas(replicas, without_permit=True)
+        placed = self._cycle.schedule_replicas(replicas, without_permit=True, rows=trial.rows)
         if placed:
             self.count_steps(len(placed) - 1)
             self._assumed.add(placed)
@@ -155,6 +152,26 @@ class _Progress:
         if status is not None and status.code is Code.ERROR:
             return error(FEASIBILITY_FAILED.format(status.message))
         return status
+
+    def note_all(self, decisions: Sequence[MemberDecision]) -> Status | None:
+        """Add results up to the first final status of the group; return the last status."""
+        if len(decisions) > 1 and self._profile.tolerates_placed_members:
+            return self._note_placed([each for each in decisions if isinstance(each, Scheduled)])
+        status: Status | None = None
+        for decision in decisions:
+            status = self.note(decision)
+            if is_final(status):
+                break
+        return status
+
+    def _note_placed(self, decisions: Sequence[Scheduled]) -> Status | None:
+        """Add placed members, after which no plugin can reject the group."""
+        self.result.members += [MemberResult(each.pod, each) for each in decisions]
+        self._attempt.members += [(each.pod.key, each.node) for each in decisions]
+        remaining, scheduled = self._progress
+        self._progress = PlacementProgress(remaining - len(decisions), scheduled + len(decisions))
+        self.result.any_scheduled = True
+        return self.feasible()
 
     def note(self, decision: MemberDecision) -> Status | None:
         """Add the result of a member; return the status of the group."""

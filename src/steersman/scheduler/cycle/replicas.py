@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
+import numpy as np
+from numpy.typing import NDArray
+
 from steersman.base import Rng
 from steersman.framework import CycleState, PodInfo
 from steersman.scheduler.cycle.decision import Scheduled
@@ -30,17 +33,18 @@ def place_replicas(
     cache: Cache,
     rng: Rng,
     digests: Digests | None = None,
+    candidates: NDArray[np.intp] | None = None,
 ) -> list[Scheduled]:
     """Schedule and assume the leading pods whose signature is complete; all must have the template
     of the first.
 
     Stops before an internal error of a plugin, which `schedule_one` reports. If `digests` is given,
     the digest of each pod's totals is appended, and only pods ranked by cached totals are
-    scheduled.
+    scheduled. `candidates` restricts the nodes to these rows, which must be in ascending order.
     """
     placed: list[Scheduled] = []
     with suppress(CycleAborted):
-        _place(pods, profile, engine, cache, rng, placed, digests)
+        _place(pods, profile, engine, cache, rng, placed, digests, candidates)
     return placed
 
 
@@ -52,6 +56,7 @@ def _place(
     rng: Rng,
     placed: list[Scheduled],
     digests: Digests | None,
+    candidates: NDArray[np.intp] | None,
 ) -> None:
     entry = engine.signatures.get(pods[0])
     if not engine.sampling.is_off:
@@ -67,7 +72,12 @@ def _place(
             entry = engine.signatures.get(pod)
         if not entry.is_complete or (digests is not None and not entry.signature.has_cached_totals):
             break
-        best, feasible = entry.signature.best_rows_by_group()
+        if candidates is None:
+            best, feasible = entry.signature.best_rows_by_group()
+        elif (found := entry.signature.best_rows_within(candidates)) is not None:
+            best, feasible = found
+        else:
+            break
         if not feasible or (digests is not None and not entry.signature.has_cached_totals):
             break
         choice = one_of(best, names, rng)

@@ -303,13 +303,12 @@ class GroupScheduling:
         of_placement = CycleState(group_cycle=state)
         if len(placement.node_names) == table.node_count:
             return PlacementTrial(state, of_placement)
+        nodes = self._cycle.node_sets.get(placement.node_names)
+        if nodes.unknown:
+            return error(PLACEMENT_FAILED.format(UNKNOWN_NODE.format(nodes.unknown)))
         outside = np.ones(table.capacity, np.bool_)
-        for name in placement.node_names:
-            row = table.row_of(name)
-            if row is None:
-                return error(PLACEMENT_FAILED.format(UNKNOWN_NODE.format(name)))
-            outside[row] = False
-        return PlacementTrial(state, of_placement, frozenset(placement.node_names), outside)
+        outside[nodes.rows] = False
+        return PlacementTrial(state, of_placement, nodes.names, outside, nodes.rows)
 
     # -- the children of a composite group --------------------------------------------------------
 

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from steersman.base import Rng
 from steersman.framework import (
@@ -40,6 +42,7 @@ from steersman.scheduler.engine.validation import validate_engine
 from steersman.scheduler.runtime.faults import CycleAborted
 from steersman.scheduler.runtime.profile import Profile
 from steersman.scheduler.state.cache import Cache
+from steersman.scheduler.state.node_sets import NodeSets
 from steersman.scheduler.state.nominations import Nominations
 
 #: Receives every evaluation before anything is assumed: explanations, decision records,
@@ -64,6 +67,8 @@ class SchedulingCycle:
         """`has_extenders` says whether any extender filters or scores nodes."""
         self._cache = cache
         self._table = cache.nodes
+        #: Sets of nodes by name, for placements of groups.
+        self.node_sets = NodeSets(cache.nodes)
         self.profiles = profiles
         self._nominations = nominations
         self.rng = rng
@@ -166,13 +171,19 @@ class SchedulingCycle:
         return Scheduled(pod, name, choice, feasible, CycleState())
 
     def schedule_replicas(
-        self, pods: Sequence[PodInfo], digests: Digests | None = None, *, without_permit: bool = False
+        self,
+        pods: Sequence[PodInfo],
+        digests: Digests | None = None,
+        *,
+        without_permit: bool = False,
+        rows: NDArray[np.intp] | None = None,
     ) -> list[Scheduled]:
         """Schedule pods of one template one after the other, with the same decisions as
         `schedule_one` but without repeating common work.
 
         Stops before the first pod whose signature is not complete. For `digests` see
-        `place_replicas`. `without_permit` says that the caller runs the Permit plugins.
+        `place_replicas`. `without_permit` says that the caller runs the Permit plugins. `rows` restricts the
+        nodes, in ascending order.
         """
         profile = self.profiles.get(pods[0].scheduler_name)
         if (
@@ -184,7 +195,7 @@ class SchedulingCycle:
             or self._nominations().by_node
         ):
             return []
-        return place_replicas(pods, profile.name, self._engines[profile.name], self._cache, self.rng, digests)
+        return place_replicas(pods, profile.name, self._engines[profile.name], self._cache, self.rng, digests, rows)
 
     def is_alike(self, refused: PodInfo, pod: PodInfo) -> bool:
         """Return whether a pod fits no node because another one of its template, which was evaluated

@@ -45,6 +45,8 @@ class PlacementTrial(msgspec.Struct, frozen=True, eq=False):
     node_names: frozenset[str] | None = None
     #: bool[capacity]: all rows that are not candidates; None if all are.
     outside: BoolColumn | None = None
+    #: The rows of the candidates in ascending order; None for all nodes.
+    rows: NDArray[np.intp] | None = None
 
 
 def new_state(trial: PlacementTrial | None) -> CycleState:

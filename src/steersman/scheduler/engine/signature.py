@@ -174,6 +174,24 @@ class Signature:
         self._is_by_groups = False
         return self._current_best()
 
+    def best_rows_within(self, rows: NDArray[np.intp]) -> tuple[NDArray[np.intp], int] | None:
+        """Return the best of these rows and the number of feasible ones; None if their totals
+        depend on which rows are feasible, or filters are called in every cycle. Rows are in
+        ascending order."""
+        totals = self.row_totals
+        totals.sync()
+        if (
+            not self._is_cached
+            or totals.addition is not None
+            or totals.active_cluster_scores
+            or totals.per_cycle_filters
+            or not len(rows)
+        ):
+            return None
+        within = totals.total[rows]
+        feasible = int(np.count_nonzero(within > -totals.loss // 2))
+        return rows[within == within.max()] if feasible else rows[:0], feasible
+
     @property
     def has_cached_totals(self) -> bool:
         """Whether `digest_by_group` can return the totals by which `best_rows_by_group` ranks rows."""

@@ -67,6 +67,7 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, PlacementFeasiblePlugin, En
     """Holds the members of a gang back until enough of them exist, fit and are reserved."""
 
     name = "GangScheduling"
+    tolerates_placed_members = True
 
     def __init__(self, args: None, handle: PermitHandle) -> None:
         self._handle = handle
@@ -261,6 +262,8 @@ def _leaves(groups: PodGroups, root: GroupKey) -> Iterator[PodGroupState]:
 
 def _is_tree_ready(groups: PodGroups, root: GroupKey, count: Count) -> bool:
     """Return whether enough children of the root, recursively, reach their counts."""
+    if _is_leaf(root):
+        return _has_quorum(groups, root, count)
     ready = set[GroupKey]()
     for key in reversed(list(_tree(groups, root))):
         if _is_leaf(key):

@@ -41,13 +41,11 @@ class TopologyPlacementGenerator(PlacementGeneratePlugin):
             domain = self._domain_of_scheduled(group, key)
         except _NoDomainError as failure:
             return error(NO_DOMAIN.format(failure))
-        domains: dict[str, list[str]] = {}
-        for name in parent.node_names:
-            node = self._handle.nodes.get(name)
-            value = None if node is None else node.labels.get(key)
-            if value is not None and domain in (None, value):
-                domains.setdefault(value, []).append(name)
-        return [Placement(value, tuple(names)) for value, names in domains.items()]
+        domains = self._handle.nodes.domains(key)
+        if len(parent.node_names) < len(self._handle.nodes.all()):
+            inside = frozenset(parent.node_names)
+            domains = {value: tuple(name for name in names if name in inside) for value, names in domains.items()}
+        return [Placement(value, tuple(names)) for value, names in domains.items() if names and domain in (None, value)]
 
     def _domain_of_scheduled(self, group: PodGroupInfo, key: str) -> str | None:
         """Return the domain of the running and assumed members, or None if there are none."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,6 +15,7 @@ from steersman.framework import (
     Binder,
     ClusterWhatIf,
     Gates,
+    NodeAmounts,
     NodeInfo,
     PodAccess,
     PodGroups,
@@ -23,6 +24,7 @@ from steersman.framework import (
     VolumeWriter,
 )
 from steersman.scheduler.runtime.guarded_coroutine import GuardedCoroutine, raise_as_error
+from steersman.scheduler.state.node_sets import NodeSets
 from steersman.scheduler.state.node_table import NodeTable
 from steersman.scheduler.state.objects import ObjectStore
 from steersman.scheduler.state.row_info import LiveNodes
@@ -33,6 +35,7 @@ class TableNodes:
 
     def __init__(self, table: NodeTable) -> None:
         self._table = table
+        self._sets = NodeSets(table)
 
     def all(self) -> Sequence[NodeInfo]:
         return LiveNodes(self._table)
@@ -47,6 +50,12 @@ class TableNodes:
 
     def with_required_anti_affinity_pods(self) -> Sequence[NodeInfo]:
         return [info for info in self.with_affinity_pods() if info.pods_with_required_anti_affinity]
+
+    def domains(self, key: str) -> Mapping[str, Sequence[str]]:
+        return self._sets.domains(key)
+
+    def amounts(self, names: Sequence[str], resource: str) -> NodeAmounts:
+        return self._sets.amounts(names, resource)
 
     def claim_in_use(self, claim: str) -> bool:
         table = self._table

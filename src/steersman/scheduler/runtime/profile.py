@@ -161,6 +161,8 @@ class Profile(msgspec.Struct, frozen=True):
     placement_generate: tuple[RawCall, ...]
     #: Plugins of the profile with PlacementFeasible, at whatever points they are enabled.
     placement_feasible: tuple[StatusCall, ...]
+    #: Whether all these plugins have `tolerates_placed_members`.
+    tolerates_placed_members: bool
     placement_score: tuple[PlacementScoreCall, ...]
     pod_group_post_filter: tuple[RawCall, ...]
     #: Registered events by plugin.
@@ -196,6 +198,7 @@ def build(spec: ProfileSpec, instances: Mapping[str, object], *, gates: Gates = 
         post_bind=wire.status_calls("postBind", "PostBind", "post_bind", 3),
         placement_generate=wire.group_calls("placementGenerate", "generate_placements"),
         placement_feasible=wire.placement_feasible(),
+        tolerates_placed_members=wire.tolerates_placed_members(),
         placement_score=wire.placement_scores(),
         pod_group_post_filter=wire.group_calls("podGroupPostFilter", "pod_group_post_filter"),
         hints=tuple(wire.hints()),
@@ -243,6 +246,10 @@ class _Wiring:
             for name, plugin in self._instances.items()
             if isinstance(plugin, PlacementFeasiblePlugin)
         )
+
+    def tolerates_placed_members(self) -> bool:
+        plugins = (plugin for plugin in self._instances.values() if isinstance(plugin, PlacementFeasiblePlugin))
+        return all(plugin.tolerates_placed_members for plugin in plugins)
 
     def placement_scores(self) -> tuple[PlacementScoreCall, ...]:
         if not self._has_groups:

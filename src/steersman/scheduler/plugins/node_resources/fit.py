@@ -66,7 +66,7 @@ from steersman.scheduler.plugins.node_resources.insufficient import (
     insufficient_resources,
     rejection,
 )
-from steersman.scheduler.plugins.node_resources.placement_score import placement_score
+from steersman.scheduler.plugins.node_resources.placement_score import placement_score_of_sums
 from steersman.scheduler.plugins.node_resources.strategies import strategy_function
 from steersman.scheduler.plugins.node_resources.strategy_columns import strategy_kernel
 
@@ -177,8 +177,7 @@ class NodeResourcesFit(
         amounts = [(self._score_requests(alike[0]).amounts, len(alike)) for alike in members.values()]
         wanted = [sum(each[i] * number for each, number in amounts) for i in range(len(self._resources))]
         names = () if placed.placement is None else placed.placement.node_names
-        nodes = (node for node in map(self._nodes.get, names) if node is not None)
-        return placement_score(self._resources, wanted, nodes)
+        return placement_score_of_sums(self._resources, wanted, partial(self._nodes.amounts, names))
 
     def score_fragment(self, pod: PodInfo) -> Hashable:
         requests = self._score_requests(pod)

@@ -7,10 +7,10 @@ Always by the strategy MostAllocated, whatever the configured one is, with its r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from steersman.config import ResourceSpec, ScoringStrategy, ScoringStrategyType
-from steersman.framework import NodeInfo, int64
+from steersman.framework import NodeAmounts, NodeInfo, int64
 from steersman.scheduler.plugins.node_resources.allocation import requested_with_minimum_on, takes_part
 from steersman.scheduler.plugins.node_resources.strategies import strategy_function
 
@@ -26,5 +26,21 @@ def placement_score(resources: Sequence[ResourceSpec], wanted: Sequence[int], no
             if capacity:
                 offered[index] = int64(offered[index] + capacity)
                 requested[index] = int64(requested[index] + requested_with_minimum_on(node, spec.name))
+    return _score(resources, requested, offered)
+
+
+def placement_score_of_sums(
+    resources: Sequence[ResourceSpec], wanted: Sequence[int], amounts: Callable[[str], NodeAmounts]
+) -> int:
+    """Return `placement_score` of nodes of which only the summed amounts are known."""
+    requested, offered = [int64(amount) for amount in wanted], [0] * len(resources)
+    for index, spec in enumerate(resources):
+        if takes_part(spec.name, requested[index]):
+            offered[index], used = amounts(spec.name)
+            requested[index] = int64(requested[index] + used)
+    return _score(resources, requested, offered)
+
+
+def _score(resources: Sequence[ResourceSpec], requested: Sequence[int], offered: Sequence[int]) -> int:
     most_allocated = ScoringStrategy(ScoringStrategyType.MOST_ALLOCATED, tuple(resources))
     return strategy_function(most_allocated)(requested, requested, offered)
