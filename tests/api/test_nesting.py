@@ -74,7 +74,7 @@ def test_depth_counts_lists_and_maps(value: Any, levels: int) -> None:
 
 @pytest.mark.parametrize("by", ["[", '{"a":'])
 @pytest.mark.parametrize("levels", [300, 1_000, 5_000, 200_000])
-def test_an_object_with_depth_in_a_field_that_nobody_reads_is_read(by: str, levels: int) -> None:
+def test_an_object_with_deep_nesting_in_an_unread_field_is_read(by: str, levels: int) -> None:
     text = f'{{"metadata": {{"name": "web", "unknown": {_wrapped("1", levels, by)}}}, "spec": {{"nodeName": "n1"}}}}'
     assert codec.decode(text.encode(), api.Pod).spec.node_name == "n1"
 

@@ -39,7 +39,7 @@ def load(file: Path, text: str, validate: Validation = "warn") -> manifests.Load
     return manifests.load([str(file)], validate=validate)
 
 
-def test_a_misspelt_field_is_told_with_file_object_and_field(tmp_path: Path) -> None:
+def test_a_misspelt_field_is_reported_with_file_object_and_field(tmp_path: Path) -> None:
     loaded = load(tmp_path / "pod.yaml", POD)
     assert len(loaded.objects) == 1
     assert loaded.notes == (
@@ -62,7 +62,7 @@ def test_strict_validation_refuses_it_in_a_dump_as_well(tmp_path: Path) -> None:
         load(tmp_path / "pods.json", pods(2, nodeSelectr={}), "strict")
 
 
-def test_nobody_looks_if_it_is_to_be_ignored(tmp_path: Path) -> None:
+def test_unknown_fields_are_not_checked_with_ignore(tmp_path: Path) -> None:
     assert load(tmp_path / "pod.yaml", POD, "ignore").notes == ()
 
 
@@ -82,7 +82,7 @@ def test_of_thousands_of_objects_the_rest_is_counted(tmp_path: Path) -> None:
     assert notes[1] == "800 more Pod objects have unknown fields"
 
 
-def test_many_unknown_fields_are_told_in_a_bounded_number_of_lines(tmp_path: Path) -> None:
+def test_many_unknown_fields_are_reported_in_a_bounded_number_of_lines(tmp_path: Path) -> None:
     notes = load(tmp_path / "pods.json", pods(1, **{f"unknown{index}": 1 for index in range(500)})).notes
     assert len(notes) == MAX_LINES + 1
     assert notes[-1] == f"{500 - MAX_LINES} more fields are unknown or invalid"

@@ -39,7 +39,7 @@ def test_what_is_no_label_selector_is_named(text: str) -> None:
         label_selector(text)
 
 
-def test_a_wrong_value_is_told_in_upstreams_words() -> None:
+def test_a_wrong_value_is_reported_in_upstreams_words() -> None:
     with pytest.raises(InputError, match="a valid label must be"):
         label_selector("app=we_b_")
 

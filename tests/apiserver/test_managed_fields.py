@@ -108,7 +108,7 @@ def test_an_update_without_change_leaves_entries_and_times_as_they_are() -> None
     assert after(created, dict(created), "other", now=LATER) == created
 
 
-def test_a_field_that_is_removed_belongs_to_nobody() -> None:
+def test_a_removed_field_has_no_owner() -> None:
     created = after(None, deployment(paused=True))
     spec = {name: value for name, value in created["spec"].items() if name != "paused"}
     (entry,) = entries(after(created, {**created, "spec": spec}, "other"))
@@ -130,7 +130,7 @@ def test_status_has_an_entry_of_its_own() -> None:
     }
 
 
-def test_an_object_that_nobody_has_tracked_is_not_tracked_by_an_update() -> None:
+def test_an_untracked_object_is_not_tracked_by_an_update() -> None:
     assert entries(after(deployment(), deployment(paused=True))) == []
 
 

@@ -109,7 +109,7 @@ def test_fields_select_as_far_as_a_server_supports_them(cluster: EmbeddedApi) ->
     assert refused["message"] == "field label not supported: spec.containers"
 
 
-def test_metadata_alone_is_shown_to_those_who_want_no_more(cluster: EmbeddedApi) -> None:
+def test_metadata_alone_is_returned_on_request(cluster: EmbeddedApi) -> None:
     accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
     listed = cluster.get(CONFIG_MAPS, accept=accept)
     assert listed["kind"] == "PartialObjectMetadataList"

@@ -170,7 +170,7 @@ def test_watchers_see_defaults_and_no_unspecified_fields(databases: EmbeddedApi)
     assert "unknown" not in found["spec"]
 
 
-def test_unspecified_fields_of_a_custom_resource_are_refused_when_asked_for(databases: EmbeddedApi) -> None:
+def test_unspecified_fields_of_a_custom_resource_are_refused_when_requested(databases: EmbeddedApi) -> None:
     status = databases.refusal(400, "POST", f"{DATABASES}?fieldValidation=Strict", database(unknown=1))
     assert 'strict decoding error: unknown field "spec.unknown"' in status["message"]
     answer = databases.answer("POST", DATABASES, database(unknown=1))

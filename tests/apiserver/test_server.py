@@ -183,7 +183,7 @@ def test_a_watch_outlives_the_limit_on_answers_and_ends_with_its_client() -> Non
     run(scenario, ConnectionLimits(answer=0.2))
 
 
-def test_a_client_that_does_not_read_its_watch_holds_up_nobody() -> None:
+def test_a_client_that_does_not_read_its_watch_does_not_block_others() -> None:
     async def scenario(cluster: EmbeddedApi, server: ApiServer, client: aiohttp.ClientSession) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
         head = f"GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"

@@ -109,7 +109,7 @@ def test_another_value_for_a_field_of_another_is_a_conflict() -> None:
     ]
 
 
-def test_several_conflicts_are_told_by_manager() -> None:
+def test_several_conflicts_are_reported_by_manager() -> None:
     live = changed_by(applied(None, with_containers({"name": "c", "image": "x"}, replicas=3)), "editor", paused=True)
     refusal = conflict_of(live, with_containers({"name": "c", "image": "y"}, replicas=4, paused=False))
     assert refusal.message == (

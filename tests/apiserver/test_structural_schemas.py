@@ -51,7 +51,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("name", INVALID)
-def test_what_is_wrong_is_told_in_upstreams_words(name: str) -> None:
+def test_what_is_wrong_is_reported_in_upstreams_words(name: str) -> None:
     assert TEXTS[name] in [str(problem) for problem in problems_of(INVALID[name], SCHEMA)]
 
 
@@ -93,7 +93,7 @@ def test_a_refusal_names_kind_group_and_causes() -> None:
     assert [(cause.reason, cause.field) for cause in refusal.value.causes] == [("FieldValueInvalid", "spec.size")]
 
 
-def test_several_problems_are_told_in_brackets() -> None:
+def test_several_problems_are_reported_in_brackets() -> None:
     with pytest.raises(InvalidObject, match=r"is invalid: \[.*, .*\]$"):
         refuse("v1", "Pod", "p", problems_of(INVALID["several"], SCHEMA))
 

@@ -73,7 +73,7 @@ def test_a_pod_with_a_completed_container_is_running_while_it_is_ready() -> None
         ({"terminated": {"exitCode": 2}}, "Init:ExitCode:2"),
     ],
 )
-def test_an_init_container_in_the_way_is_told(state: dict[str, Any], text: str) -> None:
+def test_an_init_container_in_the_way_is_reported(state: dict[str, Any], text: str) -> None:
     status = {"phase": "Pending", "initContainerStatuses": [container(state)]}
     assert cells(pod(status, spec={"initContainers": [{"name": "a"}]}))["Status"] == text
 
@@ -176,7 +176,7 @@ def test_custom_resources_are_printed_by_their_columns() -> None:
     assert found == expected
 
 
-def test_rows_carry_what_was_asked_for() -> None:
+def test_rows_carry_what_was_requested() -> None:
     document = {"metadata": {"name": "x"}, "spec": {"nodeName": "n"}}
     rows = {
         include: table_of([document], "v1", "Pod", NOW, include_object=include)["rows"][0]

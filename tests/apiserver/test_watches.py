@@ -101,7 +101,7 @@ def test_an_object_that_leaves_the_selection_is_shown_as_deleted() -> None:
     asyncio.run(run())
 
 
-def test_a_watcher_that_falls_behind_is_told_and_holds_up_nobody() -> None:
+def test_a_watcher_that_falls_behind_gets_an_error_and_does_not_block_others() -> None:
     async def run() -> None:
         cluster = EmbeddedApi(history=8)
         version = cluster.create(CONFIG_MAPS, config_map("a"))["metadata"]["resourceVersion"]

@@ -178,7 +178,7 @@ def test_published_bytes_that_are_no_certificate_leave_all_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("body", [b"<html>", b'{"data": ' + b"[" * 5000, b'{"data": {"a": 5}}', b"\xff", b"", b"[]"])
-def test_nonsense_in_place_of_the_config_map_is_said(body: bytes) -> None:
+def test_nonsense_in_place_of_the_config_map_is_reported(body: bytes) -> None:
     async def answer(request: web.Request) -> web.Response:
         return web.Response(body=body)
 

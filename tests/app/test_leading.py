@@ -66,7 +66,7 @@ def test_a_released_lease_is_taken_up() -> None:
     run(scenario())
 
 
-def test_a_kind_that_cannot_be_listed_anew_keeps_nobody_from_leading(
+def test_a_kind_that_cannot_be_relisted_does_not_prevent_leading(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(program_module, "CATCH_UP_SECONDS", 0.2)

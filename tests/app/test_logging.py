@@ -85,7 +85,7 @@ def test_why_nodes_are_rejected_is_said_per_attempt() -> None:
     assert (large["feasibleNodes"], large["rejected"]) == (0, "3 Insufficient cpu")
 
 
-def test_moves_between_the_queues_are_told_with_the_event_from_verbosity_5() -> None:
+def test_moves_between_the_queues_are_reported_with_the_event_from_verbosity_5() -> None:
     stream = io.StringIO()
     server = cluster()
     server.store.create(make_pod("held").gate("example.com/later").obj())

@@ -74,7 +74,7 @@ class World:
             pass
 
 
-def test_everything_is_told_in_order() -> None:
+def test_everything_is_reported_in_order() -> None:
     diary = Diary()
     World(diary).run("a", "b")
     assert diary.lines == [
@@ -104,6 +104,6 @@ def test_where_errors_are_not_survived_an_observer_that_breaks_is_the_caller_s_e
         World(Torn()).run("a")
 
 
-def test_nobody_is_told_what_he_does_not_ask_for() -> None:
+def test_observers_get_only_the_calls_that_they_define() -> None:
     world = World(Torn(), errors=InternalErrors())
     assert world.scheduler._observers.on_evaluated is None

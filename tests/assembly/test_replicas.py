@@ -72,7 +72,7 @@ def test_pods_of_one_template_go_together(world: World) -> None:
     assert world.scheduler.queue.scheduling_cycle == 4
 
 
-def test_no_more_than_asked_for(world: World) -> None:
+def test_no_more_than_requested(world: World) -> None:
     world.add("a", "b", "c")
     assert world.some(2) == ["a", "b"]
 
@@ -100,7 +100,7 @@ def test_while_a_pod_waits_for_others_to_be_bound_each_goes_alone(world: World) 
     assert world.some() == ["a"]
 
 
-def test_whoever_observes_evaluations_sees_each_of_them(world: World) -> None:
+def test_observers_of_evaluations_see_each_of_them(world: World) -> None:
     seen: list[str] = []
     world.scheduler.observe(EvaluationObserver(lambda pod, evaluation: seen.append(pod.name)))
     world.add("a", "b")
@@ -115,7 +115,7 @@ def test_a_replica_that_goes_while_another_is_bound_is_given_up(world: World) ->
     assert {record.info.name for record in world.scheduler.cache.pods()} == {"a", "c"}
 
 
-def test_a_replica_that_somebody_else_binds_meanwhile_gives_its_room_back(world: World) -> None:
+def test_a_replica_bound_by_another_client_meanwhile_frees_its_room(world: World) -> None:
     world.when_bound("a", lambda: world.pods.bind("default", "b", "", "elsewhere"))
     world.add("a", "b", "c")
     assert world.some() == ["a", "b", "c"]

@@ -120,7 +120,7 @@ class TestSharedTable:
         assert sorted([*freed, *cache]) == sorted([-1, *range(10)])
         assert held is cache.peek(-1)
 
-    def test_values_may_be_freed_while_somebody_goes_through_them(self) -> None:
+    def test_values_may_be_freed_during_an_iteration(self) -> None:
         cache: WeakValueCache[int, Value] = WeakValueCache(2)
         held = [Value() for _ in range(10)]
         for number, value in enumerate(held):

@@ -47,7 +47,7 @@ def test_positions_stay_valid_when_older_entries_are_dropped() -> None:
     assert log.end == 9 == log.base + len(log.entries)
 
 
-def test_entries_are_told_in_order_and_as_often_as_they_came() -> None:
+def test_entries_are_reported_in_order_and_as_often_as_they_came() -> None:
     log = ChangeLog[str](limit=4)
     position = log.end
     for device in ("a", "b", "a"):

@@ -91,7 +91,7 @@ def test_many_changes_are_laid_into_the_base_once() -> None:
     assert dict(second.items()) == {number: -number if number < 500 else number for number in range(1000)}
 
 
-def test_entries_are_those_of_the_moment_at_which_they_were_asked_for() -> None:
+def test_entries_are_those_of_the_moment_at_which_they_were_requested() -> None:
     table = _filled(3)
     entries = table.items()
     table.put(3, 3)

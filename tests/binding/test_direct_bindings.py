@@ -160,7 +160,7 @@ def test_a_pod_without_room_leaves_its_turn_to_the_next() -> None:
     run(scenario())
 
 
-def test_whoever_ends_the_host_gets_everything_undone_and_late_answers_are_not_heard() -> None:
+def test_cancelling_the_host_task_undoes_everything_and_late_answers_are_ignored() -> None:
     async def scenario() -> None:
         async with Bindings() as bindings:
             story = Story(bindings)

@@ -90,7 +90,7 @@ def test_a_pre_flight_cannot_reject() -> None:
     assert first_failure(run(Rejecting)) == (REASON_ERROR, text)
 
 
-def test_an_error_is_told_with_the_plugin_and_the_pod_tried_again() -> None:
+def test_an_error_is_reported_with_the_plugin_and_the_pod_tried_again() -> None:
     class Failing(Slow):
         result = error("disk on fire")
 

@@ -40,6 +40,6 @@ def test_a_restarted_kube_scheduler_is_one_scheduler(tmp_path: Path) -> None:
     assert line.split()[0] == "ok", line
 
 
-def test_two_schedulers_that_take_turns_are_told(tmp_path: Path) -> None:
+def test_two_schedulers_that_take_turns_are_reported(tmp_path: Path) -> None:
     (line,) = examined(["one", "other", "one", "other", "one"], tmp_path)
     assert line.split()[0].lower() == "fail", line

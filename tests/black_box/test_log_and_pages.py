@@ -31,7 +31,7 @@ def has_line(log: Path, *words: str) -> bool:
     return any(all(word in line for word in words) for line in log.read_text().splitlines())
 
 
-def test_the_start_is_told_with_version_server_and_configuration(running: Running) -> None:
+def test_the_start_is_reported_with_version_server_and_configuration(running: Running) -> None:
     server, _, log = running
     assert has_line(log, "Starting Steersman", "version=", server.url, "steersman.yaml")
 
@@ -40,12 +40,12 @@ def test_the_start_is_told_with_version_server_and_configuration(running: Runnin
     ("verbosity", "text"),
     [(3, "Attempting to schedule pod"), (4, "Evaluated nodes for pod"), (5, "Scored nodes for pod")],
 )
-def test_every_verbosity_adds_what_an_attempt_looked_at(running: Running, verbosity: int, text: str) -> None:
+def test_every_verbosity_adds_what_an_attempt_examined(running: Running, verbosity: int, text: str) -> None:
     """`tests/app/test_logging.py` holds which text comes with which verbosity."""
     assert has_line(running[2], text, "default/first"), f"-v={verbosity}"
 
 
-def test_a_binding_that_fails_is_told(running: Running) -> None:
+def test_a_binding_that_fails_is_reported(running: Running) -> None:
     server, _, log = running
     server.answer("POST", "/api/v1/namespaces/default/pods/unlucky/binding", Canned(409, REFUSAL))
     server.put(PODS, manifest(make_pod("unlucky").req(cpu="100m")))
@@ -62,7 +62,7 @@ def test_an_unschedulable_pod_is_called_so_where_its_decisions_are_explained(run
     assert "undecided" not in text
 
 
-def test_a_victim_is_told(running: Running) -> None:
+def test_a_victim_is_reported(running: Running) -> None:
     server, _, log = running
     for node in ("n0", "n1"):
         victim = make_pod(f"victim-{node}").req(cpu="7").node(node).priority(0)

@@ -42,7 +42,7 @@ def all_kinds_were_asked_twice(server: StubApiServer) -> bool:
     return len(lists) > 10 and min(lists.values()) > 1
 
 
-def test_events_that_a_deleted_namespace_refuses_are_told_together(tmp_path: Path) -> None:
+def test_events_that_a_deleted_namespace_refuses_are_reported_together(tmp_path: Path) -> None:
     count = 30
     with StubApiServer() as server:
         gone = refusal(

@@ -37,7 +37,7 @@ def test_multiple_allocations_are_off_unless_allowed() -> None:
     assert holds("device.allowMultipleAllocations", DeviceInput(DRIVER, {}, {}, True))
 
 
-def test_a_missing_attribute_is_an_error_unless_asked_for() -> None:
+def test_a_missing_attribute_is_an_error_unless_requested() -> None:
     assert failure(f'{GPU}.color == "red"') == "no such key: color"
     assert not holds(f'has({GPU}.color) && {GPU}.color == "red"')
     assert holds(f'{GPU}.?color.orValue("red") == "red"')

@@ -19,7 +19,7 @@ def test_what_does_not_decide_does_not(expression: str) -> None:
     assert failure(expression) == "division by zero"
 
 
-def test_the_first_of_several_errors_is_told() -> None:
+def test_the_first_of_several_errors_is_reported() -> None:
     assert failure(f"1 % 0 == 1 || {BROKEN} || {GPU}.color == 1") == "modulus by zero"
 
 

@@ -26,7 +26,7 @@ def test_wide_characters_are_pointed_to_with_wide_marks() -> None:
     assert error.endswith(' | "é" == x\n | .\uff0e.....^')
 
 
-def test_several_mistakes_are_told_in_order() -> None:
+def test_several_mistakes_are_reported_in_order() -> None:
     error = compile_device_selector("a == b").error
     assert error is not None
     assert [line for line in error.splitlines() if "undeclared" in line] == [

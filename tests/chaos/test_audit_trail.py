@@ -40,7 +40,7 @@ def test_a_request_that_was_never_answered_was_not_granted() -> None:
     assert not request.granted
 
 
-def test_a_request_of_somebody_else_has_no_sender() -> None:
+def test_a_request_of_another_user_has_no_sender() -> None:
     stamped = line("0b0ffa52-2c0b-4a0c-9c55-6ad1d0a0c2f1", "ResponseComplete", responseStatus={"code": 201})
     [request] = read_requests([stamped])
     assert request.sender is None

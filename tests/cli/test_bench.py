@@ -99,7 +99,7 @@ def test_workloads_are_told_as_they_end_when_that_is_wanted(tmp_path: Path) -> N
     assert slow.endswith(" pods/s")
 
 
-def test_nothing_selected_is_said(tmp_path: Path) -> None:
+def test_nothing_selected_is_reported(tmp_path: Path) -> None:
     assert steersman("bench", file_of(tmp_path), "--labels", "ghost").stdout == "no workload was selected\n"
 
 

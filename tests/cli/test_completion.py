@@ -37,7 +37,7 @@ def test_names_of_examples_are_completed() -> None:
     assert _completions("examples", "copy", "quick") == [("plain", "quickstart")]
 
 
-def test_the_shell_is_asked_for_file_names_where_files_are_taken() -> None:
+def test_the_shell_is_requested_file_names_where_files_are_taken() -> None:
     takes_files = [
         ("simulate", "-f", ""),
         ("simulate", "--plugin", ""),

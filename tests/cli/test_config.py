@@ -57,7 +57,7 @@ def test_check_finds_disabled_plugins_that_do_not_exist(tmp_path: Path) -> None:
     )
 
 
-def test_check_looks_at_every_section_of_a_profile(tmp_path: Path) -> None:
+def test_check_examines_every_section_of_a_profile(tmp_path: Path) -> None:
     plugins = "  plugins: {multiPoint: {disabled: [{name: NodePort}]}, filter: {disabled: [{name: Ghost}]}}\n"
     lines = steersman("config", "check", write(tmp_path / "config.yaml", CONFIG + plugins)).stderr.splitlines()
     assert "multiPoint.disabled[0].name" in lines[0]
@@ -84,7 +84,7 @@ def test_effective_plugins_stand_by_extension_point_with_their_weights() -> None
     ]
 
 
-def test_diff_prints_changes_and_tells_by_its_exit_code(tmp_path: Path) -> None:
+def test_diff_prints_changes_and_has_an_exit_code(tmp_path: Path) -> None:
     before, after = write(tmp_path / "a.yaml", CONFIG), write(tmp_path / "b.yaml", CONFIG + "parallelism: 3\n")
     result = steersman("config", "diff", before, after)
     assert (result.exit_code, result.stdout) == (1, "parallelism: 16 -> 3\n")
@@ -114,7 +114,7 @@ extenders:
 """
 
 
-def test_secrets_are_shown_only_to_those_who_ask_for_them(tmp_path: Path) -> None:
+def test_secrets_are_shown_only_on_request(tmp_path: Path) -> None:
     file = write(tmp_path / "config.yaml", CONFIG + SECRETIVE)
     shown = steersman("config", "show", file).stdout
     assert shown.startswith("# Secrets are hidden")

@@ -29,7 +29,7 @@ def test_why_is_explain_of_the_cluster_that_kubectl_would_ask(tmp_path: Path) ->
     assert json.loads(after.stdout)["pod"] == json.loads(before.stdout)["pod"] == "shop/web"
 
 
-def test_the_context_before_the_command_is_heard_and_one_after_it_wins(tmp_path: Path) -> None:
+def test_the_context_before_the_command_applies_and_one_after_it_wins(tmp_path: Path) -> None:
     with serving(a_shop()) as address:
         file = kubeconfig(tmp_path, address)
         nowhere = plugin("--context", "nowhere", "why", "web", "--kubeconfig", file)

@@ -96,7 +96,7 @@ def test_drain_names_blocked_pods_with_their_budgets(tmp_path: Path) -> None:
     assert set(document["blocked"].values()) == {"default/guard"}
 
 
-def test_lose_tells_where_pods_go_and_which_wait(tmp_path: Path) -> None:
+def test_lose_reports_where_pods_go_and_which_wait(tmp_path: Path) -> None:
     result = steersman("plan", "lose", "disk=hdd", "-f", cluster(tmp_path, WORKLOAD), "--seed", 1)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[-1].endswith("0 pending: everything fits")
@@ -165,7 +165,7 @@ def test_compact_lists_moves_in_their_order(tmp_path: Path) -> None:
     assert "empties n" in result.stdout
 
 
-def test_requests_tells_what_changes_if_pods_asked_for_what_they_use(tmp_path: Path) -> None:
+def test_requests_reports_what_changes_if_pods_request_their_usage(tmp_path: Path) -> None:
     usage = write(tmp_path / "usage.csv", "pod,CPU!\nweb,250m\n")
     command = ("plan", "requests", "-f", cluster(tmp_path), "--usage", usage, "--column")
     document = json.loads(steersman(*command, "cpu=CPU!", "-o", "json").stdout)

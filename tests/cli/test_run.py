@@ -137,7 +137,7 @@ def test_flags_that_cannot_be_supported_say_what_there_is_instead(flag: str) -> 
     assert f"{flag} of kube-scheduler is not supported: {UNSUPPORTED[flag]}" in " ".join(result.stderr.split())
 
 
-def test_all_flags_that_are_refused_are_told_together() -> None:
+def test_all_flags_that_are_refused_are_reported_together() -> None:
     result = steersman(
         "run", "--vmodule=a=1", "--tls-sni-cert-key=a,b", "--min-compatibility-version=1.35", "--cert-dir=/tmp"
     )

@@ -265,7 +265,7 @@ def test_strict_and_another_validation_contradict_each_other(tmp_path: Path) -> 
     assert "--strict and --validate=warn contradict each other" in result.stderr
 
 
-def test_gates_that_change_nothing_are_told() -> None:
+def test_gates_that_change_nothing_are_reported() -> None:
     result = steersman("simulate", "--example", "preemption", "--feature-gates", "OpportunisticBatching=false")
     assert result.exit_code == 0
     assert "Note: --feature-gates: OpportunisticBatching=false has no effect: every pod" in result.stderr

@@ -53,7 +53,7 @@ def test_a_troubled_server_is_asked_again(code: int) -> None:
     run(scenario())
 
 
-def test_a_pod_that_somebody_else_has_bound_is_an_error() -> None:
+def test_a_pod_bound_by_another_client_is_an_error() -> None:
     async def scenario() -> None:
         server, pod = _with_pod()
         server.pods.bind("default", "web", pod.uid, "elsewhere")
@@ -92,7 +92,7 @@ def test_a_pod_that_is_gone_is_an_error() -> None:
     run(scenario())
 
 
-def test_no_failure_is_reported_while_nobody_knows_whether_the_pod_is_bound() -> None:
+def test_no_failure_is_reported_while_the_result_of_the_binding_is_unknown() -> None:
     async def scenario() -> None:
         server, pod = _with_pod()
         server.faults.lose_answers = 1

@@ -63,7 +63,7 @@ def test_a_certificate_may_go_along_with_a_token(tmp_path: Path) -> None:
     assert credential.headers == (("Authorization", "Bearer secret"),)
 
 
-def test_somebody_else_may_be_impersonated(tmp_path: Path) -> None:
+def test_another_user_may_be_impersonated(tmp_path: Path) -> None:
     user = {"token": "t", "as": "jane", "as-groups": ["a", "b"], "as-user-extra": {"reason": ["test"]}}
     assert run(_credentials(tmp_path, user).current()).headers[1:] == (
         ("Impersonate-User", "jane"),

@@ -179,7 +179,7 @@ def test_of_many_different_events_only_the_latest_are_remembered() -> None:
     assert book.observe(often, 0.0) is None, "a series is not forgotten"
 
 
-def test_a_series_whose_event_the_server_has_forgotten_is_written_anew() -> None:
+def test_a_series_whose_event_the_server_has_forgotten_is_written_again() -> None:
     async def scenario() -> None:
         server = ApiServer()
         pod = server.store.create(make_pod("web").obj())

@@ -112,7 +112,7 @@ def test_the_program_is_told_what_is_wanted(tmp_path: Path) -> None:
         ({"token": "t"}, {"command": "./nowhere", "installHint": "install it"}, "cannot be run: .*; install it"),
     ],
 )
-def test_what_goes_wrong_is_told(
+def test_what_goes_wrong_is_reported(
     tmp_path: Path, status: dict[str, Any], settings: dict[str, Any], complaint: str
 ) -> None:
     with pytest.raises(CredentialError, match=complaint):

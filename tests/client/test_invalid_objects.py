@@ -121,7 +121,7 @@ def test_a_deleted_object_is_neither_used_nor_set_aside(by_list: bool) -> None:
     assert followed.keys() == []
 
 
-def test_the_deletion_of_an_object_that_was_never_used_is_not_told() -> None:
+def test_the_deletion_of_an_object_that_was_never_used_is_not_reported() -> None:
     sink = Refusing(lambda obj: InputError("unusable"))
     followed = Followed(api.Node, sink)
     node = make_node("n1").obj()

@@ -86,7 +86,7 @@ def test_a_line_may_hold_an_object_of_megabytes() -> None:
     assert len(change.object.metadata.annotations["note"]) == 3_000_000
 
 
-def test_an_error_line_is_the_error_that_it_tells() -> None:
+def test_an_error_line_becomes_its_error() -> None:
     status = {"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired", "message": "too old"}
     with pytest.raises(ApiError, match="too old") as caught:
         run(_watch({"type": "ERROR", "object": status}))
@@ -116,9 +116,7 @@ LINE_TYPES: Final = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR", "unhea
 
 @given(st.sampled_from(WATCHED_KINDS).flatmap(lambda kind: st.tuples(st.just(kind), texts(kind))), st.data())
 @examples(150)
-def test_a_line_read_in_one_pass_tells_what_its_parts_tell(
-    shown: tuple[type[api.Object], bytes], data: st.DataObject
-) -> None:
+def test_a_line_read_in_one_pass_equals_its_parts(shown: tuple[type[api.Object], bytes], data: st.DataObject) -> None:
     kind, text = shown
     line = b'{"type": "%s", "object": %s}' % (data.draw(st.sampled_from(LINE_TYPES)).encode(), text)
     source = ListWatch(TextServer(), kind, IMPATIENT)
@@ -139,7 +137,7 @@ def test_a_line_read_in_one_pass_tells_what_its_parts_tell(
         b'{"type": "ADDED", "object": {"metadata": {"name": "web"}}, "type": "DELETED"}',
     ],
 )
-def test_an_unusual_line_read_in_one_pass_tells_what_its_parts_tell(line: bytes) -> None:
+def test_an_unusual_line_read_in_one_pass_equals_its_parts(line: bytes) -> None:
     source = ListWatch(TextServer(), api.Pod, IMPATIENT)
     assert _told(source.change_in, line) == _told(source.change_in_parts, line)
 

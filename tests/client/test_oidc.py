@@ -40,7 +40,7 @@ def test_a_token_that_expires_is_renewed(tmp_path: Path) -> None:
     assert [form["refresh_token"] for form in issuer.forms] == ["r-1", "r-2"]
 
 
-def test_without_a_refresh_token_the_end_is_told(tmp_path: Path) -> None:
+def test_without_a_refresh_token_the_end_is_reported(tmp_path: Path) -> None:
     config = Issuer().config(**{"id-token": _token(100)})
     file = kubeconfig(tmp_path, user={"auth-provider": {"name": "oidc", "config": config}})
     credentials = connect(ClusterChoice(str(file)), {}, Timing(ManualClock(200))).connection.credentials

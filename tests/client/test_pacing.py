@@ -89,7 +89,7 @@ def test_attempts_are_limited() -> None:
     assert pacing.slept == [1, 2, 4]
 
 
-def test_nobody_waits_beyond_the_deadline() -> None:
+def test_no_request_waits_beyond_the_deadline() -> None:
     pacing = Pacing()
     assert isinstance(_outcome([ApiError(429, retry_after=101)], idempotent=True, pacing=pacing), ApiError)
     assert pacing.slept == []
@@ -135,7 +135,7 @@ def test_no_rate_is_no_limit() -> None:
     assert _moments(qps=0, burst=1, count=5) == [0] * 5
 
 
-def test_those_who_wait_are_served_in_order() -> None:
+def test_waiting_requests_are_served_in_order() -> None:
     waits: list[float] = []
 
     async def note(seconds: float) -> None:

@@ -116,7 +116,7 @@ def test_a_long_list_comes_in_pages(server: ApiServer) -> None:
     assert server.asked("GET /apis/example.com/v1/tariffs") == 2
 
 
-def test_a_list_that_loses_its_place_is_asked_for_whole(server: ApiServer) -> None:
+def test_a_list_that_loses_its_place_is_requested_whole(server: ApiServer) -> None:
     for n in range(PAGE + 1):
         server.store.create(tariff(f"t{n}"))
     server.faults.expire_continues = 1
@@ -153,7 +153,7 @@ def refusal(question: Callable[[ApiServerReader], Awaitable[Any]], handler: Hand
     return refused.value
 
 
-def test_a_missing_right_is_told_with_the_verb_and_the_resource() -> None:
+def test_a_missing_right_is_reported_with_the_verb_and_the_resource() -> None:
     message = 'tariffs.example.com is forbidden: User "steersman" cannot list resource "tariffs"'
 
     async def forbidden(request: web.Request) -> web.Response:

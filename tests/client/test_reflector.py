@@ -134,7 +134,7 @@ def test_a_version_that_expired_leads_to_a_new_list() -> None:
     run(scenario())
 
 
-def test_a_list_can_be_asked_for_while_a_watch_goes_on() -> None:
+def test_a_list_can_be_requested_while_a_watch_goes_on() -> None:
     async def scenario() -> None:
         server = _with_nodes(2)
         async with following(server, api.Node) as (reflector, diary):
@@ -148,7 +148,7 @@ def test_a_list_can_be_asked_for_while_a_watch_goes_on() -> None:
     run(scenario())
 
 
-def test_a_new_list_has_everything_that_was_there_when_it_was_asked_for() -> None:
+def test_a_new_list_has_everything_that_was_there_when_it_was_requested() -> None:
     async def scenario() -> None:
         server = _with_nodes(1)
         async with following(server, api.Node) as (reflector, diary):
@@ -164,7 +164,7 @@ def test_a_new_list_has_everything_that_was_there_when_it_was_asked_for() -> Non
     run(scenario())
 
 
-def test_of_a_kind_that_the_server_does_not_know_there_is_nothing_to_be_listed_anew() -> None:
+def test_of_a_kind_that_the_server_does_not_know_there_is_nothing_to_be_listed_again() -> None:
     async def scenario() -> None:
         server = ApiServer()
         server.faults.missing.add(api.DeviceClass)
@@ -304,7 +304,7 @@ def test_pods_are_told_when_all_else_is_known() -> None:
     assert run(scenario()) == ["+ n1", "+ default/web"]
 
 
-def test_whoever_is_waited_for_says_why() -> None:
+def test_the_awaited_reflector_reports_why_it_is_not_synced() -> None:
     async def scenario() -> tuple[str, str]:
         server = ApiServer()
         server.faults.refuse(403, times=1000, part_of_path="/services")
@@ -319,7 +319,7 @@ def test_whoever_is_waited_for_says_why() -> None:
     assert run(scenario()) == ("Service", "a fault")
 
 
-def test_who_could_not_follow_without_a_break_lists_anew_before_he_leads() -> None:
+def test_a_follower_with_an_interrupted_watch_relists_before_it_leads() -> None:
     async def scenario() -> None:
         server, diary = ApiServer(), Diary()
         async with server.serving() as address, http_transport(Connection(address)) as transport:

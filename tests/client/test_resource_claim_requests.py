@@ -50,7 +50,7 @@ def test_finalizer_and_allocation_are_written_one_after_the_other() -> None:
     run(scenario())
 
 
-def test_a_change_is_made_again_where_somebody_else_was_faster() -> None:
+def test_a_change_is_repeated_after_a_conflict() -> None:
     async def scenario() -> None:
         server, claim = with_claim()
         labelled = _replace(claim.metadata, labels={"seen": "too late"})
@@ -122,7 +122,7 @@ def test_nothing_is_sent_when_nothing_changes() -> None:
     run(scenario())
 
 
-def test_claims_for_extended_resources_are_created_deleted_and_told_of() -> None:
+def test_claims_for_extended_resources_are_created_deleted_and_reported() -> None:
     async def scenario() -> None:
         server = ApiServer()
         pod = server.store.create(make_pod("train").obj())

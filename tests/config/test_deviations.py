@@ -67,7 +67,7 @@ def test_gates_of_pod_groups_are_accepted_from_the_version_that_schedules_them()
     refuse_unsupported(FeatureGates(dict.fromkeys((*names, "DRAWorkloadResourceClaims"), True), "1.37"))
 
 
-def test_gates_without_effect_are_told_with_the_reason() -> None:
+def test_gates_without_effect_are_reported_with_the_reason() -> None:
     gates = FeatureGates.parse("SchedulerAsyncAPICalls=true,OpportunisticBatching=false")
     opportunistic, async_calls = without_effect(gates)
     assert opportunistic.startswith("--feature-gates: OpportunisticBatching=false has no effect: ")

@@ -92,14 +92,14 @@ def test_bad_tls_material_is_found_when_building(tls: str, text: str) -> None:
     assert build_text(configuration(f"extenders: [{{tlsConfig: {tls}}}]\n")) == f"couldn't build extenders: {text}"
 
 
-def test_pem_blocks_of_the_wrong_kind_are_told_apart(tmp_path: Path) -> None:
+def test_pem_blocks_of_the_wrong_kind_are_distinguished(tmp_path: Path) -> None:
     key = tmp_path / "key.pem"
     key.write_text("-----BEGIN PRIVATE KEY-----\nYWJj\n-----END PRIVATE KEY-----\n")
     text = build_text(configuration(f"extenders: [{{tlsConfig: {{certFile: {key}, keyData: YWJj}}}}]\n"))
     assert text.endswith("but did find a private key; PEM inputs may have been switched")
 
 
-def test_a_certificate_without_key_is_not_looked_at() -> None:
+def test_a_certificate_without_key_is_not_examined() -> None:
     build(load(configuration("extenders: [{tlsConfig: {certData: YWJj}}]\n")))
 
 

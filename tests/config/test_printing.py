@@ -30,7 +30,7 @@ def test_durations_are_printed_as_text_and_bytes_as_base64() -> None:
     ]
 
 
-def test_a_list_that_nobody_wrote_is_null_where_it_is_always_printed() -> None:
+def test_an_unset_list_is_null_where_it_is_always_printed() -> None:
     required = "addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: %s}\n"
     printed = [
         to_document(load(with_args("NodeAffinity", required % selector)))["profiles"][0]["pluginConfig"][0]["args"]  # type: ignore[index, call-overload]

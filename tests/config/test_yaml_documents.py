@@ -41,7 +41,7 @@ def test_of_several_merged_maps_the_first_wins() -> None:
     assert _value("<<: [{a: 1}, {a: 2, b: 2}]\n") == {"a": 1, "b": 2}
 
 
-def test_repeated_keys_are_told_with_line_and_key_in_one_text() -> None:
+def test_repeated_keys_are_reported_with_line_and_key_in_one_text() -> None:
     duplicates = parse_yaml("a: 1\na: 2\nb:\n  1: x\n  1: y\n").duplicates
     assert duplicates == (
         'yaml: unmarshal errors:\n  line 2: key "a" already set in map\n  line 5: key 1 already set in map'

@@ -197,7 +197,7 @@ def test_pods_without_requests_have_no_utilization() -> None:
     )
 
 
-def test_a_target_that_is_not_there_is_told() -> None:
+def test_a_target_that_is_not_there_is_reported() -> None:
     world = ScaledWorld("0s=1", scaleTargetRef={"apiVersion": "apps/v1", "kind": "Deployment", "name": "other"})
     world.run(15)
     assert world.condition("AbleToScale") == ("False", "FailedGetScale")

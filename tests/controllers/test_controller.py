@@ -54,7 +54,7 @@ def test_changes_of_one_moment_lead_to_one_look_at_each_key_in_order() -> None:
     assert controller.keys == ["b", "a"]
 
 
-def test_what_is_enqueued_while_looking_is_looked_at_in_the_same_moment() -> None:
+def test_what_is_enqueued_while_looking_is_examined_in_the_same_moment() -> None:
     controller, timers = _controller(lambda key: controller.enqueue("next") if key == "first" else None)
     controller.enqueue("first")
     timers.run_until(0)

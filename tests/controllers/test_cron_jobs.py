@@ -111,7 +111,7 @@ def test_a_job_that_runs_may_be_replaced_by_the_next() -> None:
     assert [reference.name for reference in world.cron_job.status.active] == [f"tick-{FIRST + 1}"]
 
 
-def test_only_so_many_finished_jobs_are_kept() -> None:
+def test_finished_jobs_beyond_the_limit_are_deleted() -> None:
     world = CronWorld(successfulJobsHistoryLimit=1, failedJobsHistoryLimit=0)
     for minute in range(3):
         world.run(61 + 60 * minute)
@@ -147,14 +147,14 @@ def test_another_schedule_counts_from_now_on() -> None:
     assert world.jobs == [1]
 
 
-def test_a_schedule_that_cannot_be_read_is_told() -> None:
+def test_a_schedule_that_cannot_be_read_is_reported() -> None:
     world = CronWorld(schedule="every day")
     world.run(100)
     assert world.jobs == []
     assert world.events[0].reason == "UnparseableSchedule"
 
 
-def test_an_unknown_zone_is_told() -> None:
+def test_an_unknown_zone_is_reported() -> None:
     world = CronWorld(timeZone="Mars/Olympus")
     assert world.reasons == ["UnknownTimeZone"]
 

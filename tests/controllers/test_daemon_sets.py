@@ -127,14 +127,14 @@ def test_the_status_of_a_settled_set() -> None:
     )
 
 
-def test_a_pod_that_is_deleted_is_made_anew() -> None:
+def test_a_pod_that_is_deleted_is_made_again() -> None:
     world = _world(2)
     world._pods.delete(api.key(world.pods()[0]))
     world.settle()
     assert sorted(_on(world)) == ["n1", "n2"]
 
 
-def test_failed_pods_are_made_anew_after_ever_longer_pauses() -> None:
+def test_failed_pods_are_made_again_after_ever_longer_pauses() -> None:
     world = _world(1)
     moments = []
     for _ in range(20):
@@ -183,7 +183,7 @@ def test_an_update_with_surge_makes_the_new_pod_first() -> None:
     assert len(world.pods()) == 3
 
 
-def test_on_delete_leaves_pods_until_somebody_deletes_them() -> None:
+def test_on_delete_leaves_pods_until_they_are_deleted() -> None:
     world = _world(2, updateStrategy={"type": "OnDelete"})
     world.set_image(_set(world), "nginx:2")
     world.pass_time(60)

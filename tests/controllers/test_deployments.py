@@ -254,7 +254,7 @@ def test_a_name_that_is_taken_leads_to_another_hash() -> None:
     assert len(world.pods()) == 1
 
 
-def test_replica_sets_that_it_selects_and_nobody_owns_are_adopted() -> None:
+def test_selected_orphan_replica_sets_are_adopted() -> None:
     world = _world(2)
     (replica_set,) = world.all(api.ReplicaSet)
     world.store.update(_replace(replica_set, metadata=_replace(replica_set.metadata, owner_references=())))

@@ -48,7 +48,7 @@ def test_it_goes_with_the_pod() -> None:
     assert claim(store) is None
 
 
-def test_somebody_elses_claim_is_left_alone() -> None:
+def test_the_claim_of_another_owner_is_left_alone() -> None:
     store = make_store(make_claim("web-tmp").label("whose", "mine"))
     EphemeralClaims(store)
     store.create(POD.obj())

@@ -97,7 +97,7 @@ def test_a_job_makes_one_pod_and_is_complete_when_it_has_succeeded() -> None:
     assert world.reasons == ["SuccessfulCreate", "Completed"]
 
 
-def test_so_many_pods_run_at_a_time_and_complete_in_all() -> None:
+def test_parallelism_pods_run_at_a_time_until_the_completions_are_reached() -> None:
     world = JobWorld(parallelism=2, completions=3)
     assert len(world.pods()) == 2
     for _ in range(2):
@@ -359,7 +359,7 @@ def test_a_success_policy_may_be_content_with_some_indexes() -> None:
 # -- suspension, deletion, others ----------------------------------------------------------------------------------------
 
 
-def test_a_suspended_job_has_no_pods_and_starts_anew_when_it_is_resumed() -> None:
+def test_a_suspended_job_has_no_pods_and_starts_again_when_it_is_resumed() -> None:
     world = JobWorld(parallelism=2, completions=2)
     world.wait(5)
     world.change(suspend=True)

@@ -206,7 +206,7 @@ def test_most_of_a_small_zone_being_unwell_stops_the_eviction() -> None:
     assert world.tainted() == ["n0", "n1"]
 
 
-def test_nobody_is_evicted_when_no_node_is_well() -> None:
+def test_no_pod_is_evicted_when_all_nodes_are_unhealthy() -> None:
     world = NodeWorld(nodes=2)
     world.set_condition("n0", "Ready", "Unknown")
     world.run()

@@ -24,7 +24,7 @@ def _world(replicas: int = 3, **spec: Any) -> World:
     return world
 
 
-def test_it_makes_as_many_pods_as_asked_for() -> None:
+def test_it_makes_as_many_pods_as_requested() -> None:
     world = _world(3)
     pods = world.pods(app="web")
     assert len(pods) == 3
@@ -120,7 +120,7 @@ def test_pods_without_a_node_go_first() -> None:
     assert all(pod.spec.node_name for pod in world.pods())
 
 
-def test_pods_that_are_selected_and_belong_to_nobody_are_adopted() -> None:
+def test_selected_orphan_pods_are_adopted() -> None:
     world = World("replicaset")
     world.store.create(make_pod("lonely").label("app", "web").obj())
     world.store.create(make_pod("other").label("app", "db").obj())
@@ -170,7 +170,7 @@ def test_pods_count_as_available_after_min_ready_seconds() -> None:
     assert (status.ready_replicas, status.available_replicas) == (1, 1)
 
 
-def test_a_refused_creation_is_told_in_the_status_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_creation_is_reported_in_the_status_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World("replicaset")
     create, quota = world.store.create, [2]
 
@@ -219,7 +219,7 @@ def test_one_without_a_template_is_passed_over() -> None:
     assert not world.pods()
 
 
-def test_a_template_that_cannot_be_read_is_told() -> None:
+def test_a_template_that_cannot_be_read_is_reported() -> None:
     world = World("replicaset")
     document = workload("ReplicaSet", replicas=1)
     document["spec"]["template"]["spec"]["nodeSelector"] = "n1"
@@ -229,7 +229,7 @@ def test_a_template_that_cannot_be_read_is_told() -> None:
     assert "template.spec.nodeSelector" in condition.message
 
 
-def test_a_pod_that_the_host_refuses_is_told() -> None:
+def test_a_pod_that_the_host_refuses_is_reported() -> None:
     world = World("replicaset", check_pod=check_annotations)
     document = workload("ReplicaSet", replicas=1)
     document["spec"]["template"]["metadata"]["annotations"] = {RUN_SECONDS: "soon"}

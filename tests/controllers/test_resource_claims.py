@@ -67,7 +67,7 @@ def test_a_claim_made_for_a_pod_goes_with_it() -> None:
     assert claims(store) == []
 
 
-def test_a_claim_that_nobody_uses_any_more_loses_its_devices() -> None:
+def test_an_unused_claim_is_deallocated() -> None:
     used = make_resource_claim("gpu").allocated(("r", "d", "p", "x")).used_by("a", "b").obj()
     pods = [make_pod(name).node("n").resource_claim("gpu").obj() for name in ("a", "b")]
     store = cluster(used, *pods)

@@ -104,7 +104,7 @@ def test_a_claim_stays_when_its_replica_goes() -> None:
         ("Delete", "Delete", ["StatefulSet"], ["Pod"]),
     ],
 )
-def test_a_claim_belongs_to_whom_it_is_to_go_with(
+def test_a_claim_is_owned_by_the_object_with_which_it_is_deleted(
     deleted: str, scaled: str, before: list[str], after: list[str]
 ) -> None:
     policy = {"whenDeleted": deleted, "whenScaled": scaled}
@@ -154,7 +154,7 @@ def test_a_pod_that_is_not_ready_holds_up_those_after_it() -> None:
     assert len(world.pods()) == 3
 
 
-def test_a_pod_that_failed_is_made_anew_under_its_name() -> None:
+def test_a_pod_that_failed_is_made_again_under_its_name() -> None:
     world = _world(2)
     world.pass_time(2)
     before = world.get(api.Pod, "web-0").metadata.uid
@@ -199,7 +199,7 @@ def test_an_update_replaces_pods_from_the_top_each_after_the_one_above() -> None
     assert (status.current_replicas, status.updated_replicas) == (3, 3)
 
 
-def test_pods_below_the_partition_keep_the_old_template_even_when_made_anew() -> None:
+def test_pods_below_the_partition_keep_the_old_template_even_when_made_again() -> None:
     world = _world(3, updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 2}})
     world.pass_time(3)
     world.set_image(_set(world), "nginx:2")
@@ -211,7 +211,7 @@ def test_pods_below_the_partition_keep_the_old_template_even_when_made_anew() ->
     assert _set(world).status.updated_replicas == 1
 
 
-def test_on_delete_leaves_pods_until_somebody_deletes_them() -> None:
+def test_on_delete_leaves_pods_until_they_are_deleted() -> None:
     world = _world(2, updateStrategy={"type": "OnDelete"})
     world.pass_time(3)
     world.set_image(_set(world), "nginx:2")

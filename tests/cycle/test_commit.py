@@ -125,7 +125,7 @@ class TestPermit:
         assert decision.waits == {"A": 10.0, "C": 20.0}
         assert cycles.cache.is_assumed(POD.obj().metadata.uid), "it keeps its room while it waits"
 
-    def test_nobody_waits_longer_than_a_quarter_of_an_hour(self) -> None:
+    def test_no_pod_waits_for_permission_longer_than_a_quarter_of_an_hour(self) -> None:
         decision, _ = decided(Permits("A", PermitResult(Status(Code.WAIT), 1e9)))
         assert isinstance(decision, Scheduled)
         assert decision.waits == {"A": MAX_WAIT_SECONDS}

@@ -31,13 +31,13 @@ class TestMessage:
         statuses = NodeStatuses({CPU: [f"n{i}" for i in range(10)], TAINT: ["m1", "m2"]})
         assert reason_histogram(statuses, 12) == ["10 Insufficient cpu", "2 node(s) had untolerated taint(s)"]
 
-    def test_nodes_that_were_not_looked_at_are_counted_with_the_reason_for_that(self) -> None:
+    def test_nodes_that_were_not_examined_are_counted_with_the_reason_for_that(self) -> None:
         statuses = NodeStatuses({CPU: ["n1"]}, absent=unresolvable("node(s) didn't satisfy plugin(s) [A]"))
         assert diagnosis(statuses).message() == (
             "0/5 nodes are available: 1 Insufficient cpu, 4 node(s) didn't satisfy plugin(s) [A]."
         )
 
-    def test_if_all_were_looked_at_that_reason_does_not_appear(self) -> None:
+    def test_if_all_were_examined_that_reason_does_not_appear(self) -> None:
         statuses = NodeStatuses({CPU: ["n1"]}, absent=unresolvable("outside"))
         assert diagnosis(statuses, nodes=1).message() == "0/1 nodes are available: 1 Insufficient cpu."
 
@@ -104,7 +104,7 @@ class TestBlame:
         assert found.unschedulable_plugins == {"Refuses"}
         assert found.pending_plugins == frozenset()
 
-    def test_pending_plugins_are_told_apart(self) -> None:
+    def test_pending_plugins_are_distinguished(self) -> None:
         found = diagnose(Cycles(Waits()).evaluate(make_pod("p")), 3)
         assert found.unschedulable_plugins == found.pending_plugins == {"Waits"}
 

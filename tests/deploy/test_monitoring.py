@@ -65,7 +65,7 @@ def _names(family: Metric) -> Iterator[tuple[str, set[str]]]:
 
 
 @pytest.mark.parametrize("query", queries())
-def test_every_metric_and_label_that_is_asked_for_exists(query: str, series: dict[str, set[str]]) -> None:
+def test_every_metric_and_label_that_is_requested_exists(query: str, series: dict[str, set[str]]) -> None:
     asked = SELECTOR.findall(query)
     assert asked, "a query without a selector"
     known = set(OF_THE_TARGET)

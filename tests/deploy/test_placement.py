@@ -54,7 +54,7 @@ def replicas(folder: Path) -> Path:
         (0, 5, ["worker", "worker"]),
     ],
 )
-def test_replicas_share_a_node_with_nobody_of_their_own_and_like_the_control_plane(
+def test_replicas_run_on_different_nodes_and_prefer_the_control_plane(
     tmp_path: Path, control_plane: int, workers: int, expected: list[str]
 ) -> None:
     nodes = placements(tmp_path, control_plane, workers)

@@ -71,7 +71,7 @@ def test_a_pod_that_does_not_count_itself_adds_nothing_to_the_skew() -> None:
     )
 
 
-def test_too_few_domains_are_told() -> None:
+def test_too_few_domains_are_reported() -> None:
     assert said_of("a", in_zone("a", "x"), web("w1", "a"), spread(min_domains=3)) == (
         f"{SPREAD} ({ZONE}=x has 1 pod with app=web, the least is 0 because 1 of minDomains 3 are there: the skew would be 2, "
         "maxSkew is 1)"
@@ -131,7 +131,7 @@ def test_a_claim_without_a_volume_is_named_with_what_it_asks() -> None:
     )
 
 
-def test_too_little_storage_is_told_in_numbers() -> None:
+def test_too_little_storage_is_reported_in_numbers() -> None:
     driver = api.CSIDriver(metadata=api.ObjectMeta(name="d"), spec=api.CSIDriverSpec(storage_capacity=True))
     fast = make_storage_class("fast").provisioner("d").waits()
     room = make_storage_capacity("c").storage_class("fast").capacity("4Gi").on({ZONE: "x"})

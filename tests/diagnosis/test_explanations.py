@@ -62,7 +62,7 @@ def test_a_restriction_to_some_nodes_is_part_of_the_explanation() -> None:
     assert explained.node_explanation("n1").verdicts[0].reasons == ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
 
 
-def test_a_pod_that_prefilter_rejects_as_a_whole_says_by_whom() -> None:
+def test_a_rejection_by_prefilter_names_the_plugin() -> None:
     explained = explain(a_pod("p").pvc("ghost").obj(), *nodes("n1"))
     rejection = explained.pre_filter.rejection
     assert rejection is not None

@@ -33,6 +33,6 @@ def test_users_of_the_cluster_are_known_by_their_certificates(plane: ControlPlan
         assert answer(steersman, Authority("strangers").user("admin", ("system:masters",)), tmp_path) == 401
 
 
-def test_without_a_lookup_nobody_is(plane: ControlPlane, tmp_path: Path) -> None:
+def test_without_a_lookup_no_certificate_is_trusted(plane: ControlPlane, tmp_path: Path) -> None:
     with Steersman(plane, flags=("--authentication-skip-lookup",)) as steersman:
         assert answer(steersman, plane.identity("admin", ("system:masters",)), tmp_path) == 401

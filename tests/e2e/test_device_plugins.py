@@ -206,7 +206,7 @@ def test_devices_behind_a_configured_resource_count_in_scores(shared_plane: Cont
     assert both.steersman.node("train") == both.upstream.node("train") == "few"
 
 
-def test_an_allocation_that_nobody_can_use_is_given_up_and_made_anew(shared_plane: ControlPlane) -> None:
+def test_an_unusable_allocation_is_dropped_and_made_again(shared_plane: ControlPlane) -> None:
     claims: Claims = []
     stuck = (
         make_resource_claim("stuck").asks("r", "gpu").allocated(("r", "gpu.example.com", "gone", "g"), on_node="gone")

@@ -92,7 +92,7 @@ def test_a_running_kube_scheduler_is_in_the_way_of_one_with_its_name_and_another
     assert message.startswith("kube-scheduler (")
 
 
-def test_pods_of_a_scheduler_that_nobody_runs_are_pointed_out(plane: ControlPlane) -> None:
+def test_pods_of_a_scheduler_that_does_not_run_are_reported(plane: ControlPlane) -> None:
     plane.admin.create(manifest(make_pod("lost").scheduler("ghost")))
     with Steersman(plane):
         code, findings = examined(plane.kubeconfig())

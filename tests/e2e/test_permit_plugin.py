@@ -74,7 +74,7 @@ def test_pods_wait_until_the_last_of_them_allows_all(plane: ControlPlane, tmp_pa
         admin.wait_until(lambda: all(bound_to(admin.get("Pod", f"slow-{i}")) for i in range(3)), what="the gang")
 
 
-def test_a_pod_that_waits_in_vain_is_told_and_gives_its_node_back(plane: ControlPlane, tmp_path: Path) -> None:
+def test_a_pod_whose_wait_times_out_fails_and_frees_its_node(plane: ControlPlane, tmp_path: Path) -> None:
     admin = plane.admin
     create_priority_classes(admin)
     with started(plane, tmp_path):

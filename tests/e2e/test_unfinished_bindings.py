@@ -40,7 +40,7 @@ def test_a_pod_whose_volume_is_being_made_shows_where_it_will_go(shared_plane: C
     assert both.steersman.claims["data"]["annotations"] == {SELECTED_NODE: "n1"}
 
 
-def test_a_pod_whose_volume_is_not_made_in_time_is_told(shared_plane: ControlPlane) -> None:
+def test_a_pod_whose_volume_is_not_made_in_time_is_reported(shared_plane: ControlPlane) -> None:
     def failed(admin: KubeClient) -> None:
         admin.wait_until(lambda: scheduling_events(admin, "default"), what="an event")
 

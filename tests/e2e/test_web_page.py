@@ -123,7 +123,7 @@ def test_the_stream_begins_with_all_there_is(scheduler: Steersman, looker: str) 
     connection.close()
 
 
-def test_another_configuration_is_tried_by_those_who_may(scheduler: Steersman, looker: str) -> None:
+def test_another_configuration_is_tried_by_authorized_users(scheduler: Steersman, looker: str) -> None:
     header = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     body = json.dumps({"yaml": header})
     code, text = _request(scheduler, "POST", "/web/v1/configuration/try", looker, body=body)

@@ -81,7 +81,7 @@ def test_an_object_that_is_not_being_deleted_may_lose_its_finalizers() -> None:
     assert store.find(api.ReplicaSet, WEB) is not None
 
 
-def test_finalizers_that_nobody_removes_hold_up_nothing_where_they_are_not_awaited() -> None:
+def test_finalizers_that_are_not_awaited_do_not_delay_a_deletion() -> None:
     store = _with_replica_set("example.com/mine", awaited=frozenset({"orphan"}))
     assert delete(store, api.ReplicaSet, WEB)[1]
 
@@ -98,7 +98,7 @@ def test_an_object_with_awaited_and_other_finalizers_goes_when_the_awaited_ones_
     ("propagation", "expected"),
     [("Foreground", "foregroundDeletion"), ("Orphan", "orphan")],
 )
-def test_the_garbage_collector_is_told_by_a_finalizer(propagation: Propagation, expected: str) -> None:
+def test_the_garbage_collector_is_reported_by_a_finalizer(propagation: Propagation, expected: str) -> None:
     store = _with_replica_set()
     _, is_gone = delete(store, api.ReplicaSet, WEB, propagation=propagation)
     assert not is_gone

@@ -73,7 +73,7 @@ def test_the_scheduler_makes_room_for_a_list_once() -> None:
     assert (cache.nodes.node_count, cache.nodes.generation) == (200, 1)
 
 
-def test_the_schedulers_ingest_hears_of_pods_and_their_bindings() -> None:
+def test_the_ingest_receives_pods_and_their_bindings() -> None:
     store = make_store(make_pod("web"), make_node("n1"), make_pod("old").node("n1"))
     pods: dict[str, api.Pod] = {}
     objects = ObjectStore()

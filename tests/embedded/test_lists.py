@@ -22,7 +22,7 @@ def test_a_list_has_all_objects_of_the_kind_in_the_order_of_their_keys() -> None
     assert version == store.resource_version
 
 
-def test_a_list_of_a_kind_that_nobody_created_is_empty() -> None:
+def test_a_list_of_a_kind_without_objects_is_empty() -> None:
     assert make_store().list(api.Node) == ([], "1")
 
 

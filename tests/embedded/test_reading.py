@@ -79,7 +79,7 @@ def test_a_selector_that_is_none_is_refused(client: StoreReader) -> None:
     assert refused.value.code == 400
 
 
-def test_a_kind_that_nobody_declares_is_an_error(client: StoreReader) -> None:
+def test_an_undeclared_kind_is_an_error(client: StoreReader) -> None:
     with pytest.raises(ApiReadError, match=r"does not have Tariff of example.com/v1; name its class in `reads`"):
         asyncio.run(client.list(TARIFF))
     with pytest.raises(ApiReadError, match=r"does not have tariffs of example.com/v1"):

@@ -11,14 +11,14 @@ from steersman.cluster.store import EventType
 from steersman.testing import make_node, make_pod
 
 
-def test_a_listener_first_hears_of_the_objects_there_are() -> None:
+def test_a_listener_first_receives_the_existing_objects() -> None:
     store = make_store(make_pod("b"), make_node("n1"), make_pod("a"))
     heard = Recorder()
     store.subscribe(heard, (api.Node, api.Pod))
     assert heard.story == [("ADDED", "n1"), ("ADDED", "b"), ("ADDED", "a")]
 
 
-def test_a_listener_hears_of_every_write_with_old_and_new() -> None:
+def test_a_listener_receives_every_write_with_old_and_new() -> None:
     store, heard = make_store(), Recorder()
     store.subscribe(heard, (api.Pod,))
     created = store.create(bare_pod())
@@ -31,21 +31,21 @@ def test_a_listener_hears_of_every_write_with_old_and_new() -> None:
     ]
 
 
-def test_a_listener_hears_of_its_kinds_only() -> None:
+def test_a_listener_receives_its_kinds_only() -> None:
     store, heard = make_store(), Recorder()
     store.subscribe(heard, (api.Node,))
     store.create(bare_pod())
     assert heard.seen == []
 
 
-def test_a_write_that_changes_nothing_is_not_told() -> None:
+def test_a_write_that_changes_nothing_is_not_delivered() -> None:
     store, heard = make_store(make_pod("web")), Recorder()
     store.subscribe(heard, (api.Pod,))
     store.update(pod(store))
     assert heard.story == [("ADDED", "web")]
 
 
-def test_the_store_is_up_to_date_when_a_listener_is_told() -> None:
+def test_the_store_is_up_to_date_when_a_listener_is_reported() -> None:
     store = make_store()
 
     def check(_: EventType, __: api.Object | None, new: api.Object | None) -> None:
@@ -70,7 +70,7 @@ def test_what_a_listener_writes_is_told_after_what_it_was_told() -> None:
     assert writer.story == reader.story == [("ADDED", "web"), ("MODIFIED", "web")]
 
 
-def test_a_listener_that_writes_while_it_hears_of_the_objects_there_are_never_hears_of_an_older_one() -> None:
+def test_a_listener_that_writes_during_the_initial_delivery_never_receives_an_older_object() -> None:
     store = make_store(make_pod("a"), make_pod("b"))
 
     def label_the_other(what: EventType, _: api.Object | None, new: api.Object | None) -> None:
@@ -83,7 +83,7 @@ def test_a_listener_that_writes_while_it_hears_of_the_objects_there_are_never_he
     assert heard.seen[-1][2] is pod(store, "b")
 
 
-def test_a_listener_that_comes_during_a_delivery_hears_of_nothing_twice() -> None:
+def test_a_listener_added_during_a_delivery_receives_nothing_twice() -> None:
     store, late = make_store(), Recorder()
 
     def subscribe_another(what: EventType, _: api.Object | None, new: api.Object | None) -> None:

@@ -120,7 +120,7 @@ def test_a_watch_from_any_version_tells_what_happened_since(
 
 @without_deadline
 @given(st.randoms(use_true_random=False), st.integers(0, 10), st.integers(0, 30))
-def test_a_listener_hears_what_a_watch_shows(rng: random.Random, before: int, after: int) -> None:
+def test_a_listener_receives_what_a_watch_shows(rng: random.Random, before: int, after: int) -> None:
     store, heard = make_store(), Recorder()
     for _ in range(before):
         _write(store, rng)

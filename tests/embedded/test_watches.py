@@ -50,7 +50,7 @@ def test_a_watch_without_a_version_begins_with_the_objects_there_are(since: str)
     assert told(watch.drain()) == [("ADDED", "b"), ("ADDED", "c")]
 
 
-def test_a_watch_shows_the_kinds_it_was_asked_for() -> None:
+def test_a_watch_shows_the_kinds_it_was_requested() -> None:
     store = make_store()
     watch = watch_store(store, (api.Node, api.Namespace), store.resource_version)
     store.create(make_node("n1").obj())
@@ -101,7 +101,7 @@ def test_the_latest_writes_are_always_in_the_history() -> None:
         assert told(watch_store(store, (api.Pod,), str(since)).drain())[-1] == ("ADDED", str(number))
 
 
-def test_a_watcher_that_falls_behind_must_list_again_and_holds_up_nobody() -> None:
+def test_a_watcher_that_falls_behind_must_relist_and_does_not_block_others() -> None:
     store = make_store(history=3)
     slow, quick = (watch_store(store, (api.Pod,), store.resource_version) for _ in range(2))
     for number in range(20):

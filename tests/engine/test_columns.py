@@ -27,7 +27,7 @@ def test_a_new_column_is_exact() -> None:
     assert column.values.tolist() == [0, 1, 0]
 
 
-def test_only_changed_rows_are_asked_for_again() -> None:
+def test_only_changed_rows_are_requested_again() -> None:
     tables = many_nodes(8)
     kernel = MostPods(tables.table, 1)
     column = FragmentColumn(kernel, tables.table)
@@ -53,7 +53,7 @@ def test_a_kernel_that_depends_on_nodes_is_not_bothered_with_pods() -> None:
     assert column.values[3] == 1
 
 
-def test_many_changed_rows_are_asked_for_at_once() -> None:
+def test_many_changed_rows_are_requested_at_once() -> None:
     tables = many_nodes(4 * MAX_SINGLE_ROWS)
     kernel = MostPods(tables.table, 1)
     column = FragmentColumn(kernel, tables.table)
@@ -65,7 +65,7 @@ def test_many_changed_rows_are_asked_for_at_once() -> None:
     assert column.values.tolist() == [1] * (MAX_SINGLE_ROWS + 1) + [0] * (3 * MAX_SINGLE_ROWS - 1)
 
 
-def test_when_most_rows_changed_everything_is_asked_for_again() -> None:
+def test_when_most_rows_changed_everything_is_requested_again() -> None:
     tables = many_nodes(4)
     kernel = MostPods(tables.table, 1)
     column = FragmentColumn(kernel, tables.table)
@@ -88,7 +88,7 @@ def test_a_column_that_fell_too_far_behind_starts_afresh() -> None:
     assert column.values.tolist() == [0, 0, 0, 0, 0, 1, 0, 0]
 
 
-def test_rows_without_a_node_are_not_asked_for() -> None:
+def test_rows_without_a_node_are_not_requested() -> None:
     tables = many_nodes(8)
     kernel = MostPods(tables.table, 1)
     column = FragmentColumn(kernel, tables.table)
@@ -128,7 +128,7 @@ def test_a_kernel_that_raised_is_asked_again() -> None:
 
 
 @pytest.mark.parametrize("as_array", [False, True])
-def test_whoever_knows_the_changed_rows_may_say_so(as_array: bool) -> None:
+def test_callers_may_pass_the_changed_rows(as_array: bool) -> None:
     tables = many_nodes(8)
     column = FragmentColumn(MostPods(tables.table, 1), tables.table)
     position = column.position

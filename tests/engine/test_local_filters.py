@@ -82,12 +82,12 @@ def test_the_number_of_added_pods_counts() -> None:
     assert objection.reasons == ("Too many pods",)
 
 
-def test_a_pod_that_looks_at_pods_elsewhere_has_none() -> None:
+def test_a_pod_that_examines_pods_elsewhere_has_none() -> None:
     spread = make_pod().label("app", "web").spread(HOSTNAME, selector={"app": "web"})
     assert local(a_setting(), spread)[1] is None
 
 
-def test_a_pod_that_somebody_else_keeps_away_has_none() -> None:
+def test_a_pod_rejected_by_a_filter_that_is_not_local_has_none() -> None:
     hermit = make_pod("hermit").anti_affinity(HOSTNAME, {"app": "web"}).node("n1")
     assert local(a_setting(hermit), make_pod().label("app", "web"))[1] is None
     assert local(a_setting(hermit), make_pod().label("app", "db"))[1] is not None
@@ -100,7 +100,7 @@ def test_only_the_latest_evaluation_is_known() -> None:
     assert setting.cycle.what_if(PROFILE).row_filters(first) is None
 
 
-def test_a_pod_that_looks_at_others_says_what_they_mean_to_it() -> None:
+def test_a_pod_that_examines_others_says_what_they_mean_to_it() -> None:
     setting = a_setting(make_pod("other").label("app", "web").node("n1"))
     pod, _ = local(setting, make_pod().anti_affinity(HOSTNAME, {"app": "web"}))
     filters = setting.cycle.what_if(PROFILE).row_filters(pod)

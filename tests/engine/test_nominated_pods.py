@@ -103,7 +103,7 @@ class TestOwnNomination:
         assert isinstance(decision, Scheduled)
         assert decision.node == "n2"
 
-    def test_if_it_does_not_all_nodes_are_looked_at(self, scalar: bool) -> None:
+    def test_if_it_does_not_all_nodes_are_examined(self, scalar: bool) -> None:
         cycles = Cycles(OnePodPerNode(), scalar=scalar)
         cycles.cache.add_pod(make_pod("other").node("n2").obj())
         evaluation = cycles.evaluate(POD.nominated("n2"))
@@ -119,7 +119,7 @@ class TestOwnNomination:
     def test_an_unknown_nominated_node_is_ignored(self, scalar: bool) -> None:
         assert Cycles(scalar=scalar).evaluate(POD.nominated("gone")).feasible_count == 3
 
-    def test_a_nominated_node_outside_of_the_restriction_is_looked_at_first(self, scalar: bool) -> None:
+    def test_a_nominated_node_outside_of_the_restriction_is_examined_first(self, scalar: bool) -> None:
         cycles = Cycles(OnlySecond(), OnePodPerNode(), scalar=scalar)
         assert cycles.evaluate(POD.nominated("n1")).feasible() == ["n1"]
         cycles.cache.add_pod(make_pod("other").node("n1").obj())

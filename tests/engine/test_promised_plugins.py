@@ -233,7 +233,7 @@ class TestFilters:
         cycles.evaluate(make_pod("q").label("app", "web").req(cpu="1"))
         assert plugin.take() == []
 
-    def test_other_fragments_are_asked_for_themselves(self) -> None:
+    def test_other_fragments_are_requested_themselves(self) -> None:
         plugin = FewPods()
         cycles = Cycles(plugin, nodes=NODES)
         running(cycles, "other", "n2")

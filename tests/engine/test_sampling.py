@@ -92,7 +92,7 @@ class TestSearch:
         cycles = sampled(FirstHundredTwenty(), nodes=many(1000), percentage=50)
         assert cycles.evaluate(POD).feasible_count == 100, "more than half of 120, not half of 1000"
 
-    def test_fewer_than_a_hundred_admitted_nodes_are_all_looked_at(self) -> None:
+    def test_fewer_than_a_hundred_admitted_nodes_are_all_examined(self) -> None:
         cycles = sampled(FirstSixty(), nodes=many(500), percentage=10)
         assert set(cycles.evaluate(POD).feasible()) == set(many(60))
 
@@ -120,12 +120,12 @@ class TestSearch:
         anywhere = cycles.evaluate(make_pod("anywhere"))
         assert set(anywhere.feasible()) == set(many(1000)[800:]), "797 to 799 were looked at, and did not fit"
 
-    def test_a_search_that_does_not_find_enough_looks_at_all_nodes(self) -> None:
+    def test_a_search_that_does_not_find_enough_examines_all_nodes(self) -> None:
         cycles = sampled(OnlyEven(), nodes=many(150), percentage=90)
         assert cycles.evaluate(POD).feasible_count == 75
         assert cycles.evaluate(POD).feasible_count == 75
 
-    def test_few_nodes_are_all_looked_at(self) -> None:
+    def test_few_nodes_are_all_examined(self) -> None:
         assert sampled(nodes=many(90), percentage=1).evaluate(POD).feasible_count == 90
 
     def test_nodes_may_disappear_between_searches(self) -> None:
@@ -166,7 +166,7 @@ class TestProfiles:
 
 
 class TestNominatedNodes:
-    def test_a_nominated_node_that_was_refused_counts_as_looked_at(self) -> None:
+    def test_a_nominated_node_that_was_refused_counts_as_examined(self) -> None:
         cycles = sampled(OnlyEven(), nodes=many(400), percentage=30)
         assert cycles.feasible(POD.nominated("n399")) == set(many(400)[:240:2])
         assert cycles.feasible(POD) == set(many(400)[242::2]) | set(many(400)[:82:2]), "from n241 on"
@@ -258,7 +258,7 @@ class TestOrder:
         assert set(many(250)[200:]) <= found, "the small zone takes every other turn"
 
 
-def test_the_order_is_found_anew_when_the_columns_are() -> None:
+def test_the_order_is_found_again_when_the_columns_are() -> None:
     cache = Cache(ObjectStore())
     seen_early = make_pod("early").node("gone").obj()
     cache.add_pod(seen_early)  # it has the first row

@@ -160,7 +160,7 @@ class TestSharing:
 
 
 class TestForgetting:
-    def test_signatures_of_pods_that_have_a_label_are_made_anew_when_it_becomes_relevant(self) -> None:
+    def test_signatures_of_pods_that_have_a_label_are_made_again_when_it_becomes_relevant(self) -> None:
         cycles = Cycles()
         known = signatures(cycles, PodLimit())
         labelled = POD.label("app", "web").req(cpu="1")
@@ -192,7 +192,7 @@ class TestForgetting:
             assert known.get(pods[0]) is first
             assert second() is None
 
-    def test_signatures_that_are_asked_for_once_leave_the_others_alone(self) -> None:
+    def test_signatures_that_are_requested_once_leave_the_others_alone(self) -> None:
         cycles = Cycles()
         known = signatures(cycles, PodLimit())
         often = known.get(cycles.pod(POD))
@@ -202,7 +202,7 @@ class TestForgetting:
         assert len(known) <= 65
         assert known.get(cycles.pod(POD)) is often
 
-    def test_more_signatures_than_are_new_at_a_time_stay_when_they_are_asked_for_in_turn(self) -> None:
+    def test_more_signatures_than_are_new_at_a_time_stay_when_they_are_requested_in_turn(self) -> None:
         plugin, cycles = PodLimit(), Cycles()
         known = signatures(cycles, plugin)
         pods = [cycles.pod(make_pod("p").req(cpu=f"{index + 1}m")) for index in range(200)]

@@ -86,13 +86,13 @@ def spoil_search_order(engine: ColumnarEngine) -> None:
         (spoil_search_order, "engine: order of a search"),
     ],
 )
-def test_what_is_out_of_date_is_told(cycles: Cycles, spoil: Callable[[ColumnarEngine], None], story: str) -> None:
+def test_what_is_out_of_date_is_reported(cycles: Cycles, spoil: Callable[[ColumnarEngine], None], story: str) -> None:
     spoil(engine_of(cycles))
     with pytest.raises(StateInvariantError, match=story):
         cycles.cycle.validate_state()
 
 
-def test_what_the_next_pod_would_not_use_any_more_is_not_looked_at(cycles: Cycles) -> None:
+def test_what_the_next_pod_would_not_use_any_more_is_not_examined(cycles: Cycles) -> None:
     spoil_total(engine_of(cycles))
     cycles.cache.nodes.on_namespaces_changed()
     cycles.cycle.validate_state()

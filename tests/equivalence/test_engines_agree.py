@@ -119,9 +119,7 @@ def test_with_plugins_from_elsewhere(
 
 @examples(20)
 @given(beginnings, stories, waiting)
-def test_when_nothing_is_kept_that_nobody_refers_to(
-    beginning: list[Event], story: list[Event], pods: list[Calls]
-) -> None:
+def test_when_nothing_unreferenced_is_cached(beginning: list[Event], story: list[Event], pods: list[Calls]) -> None:
     with nothing_to_spare():
         check(beginning, story, pods)
 

@@ -66,7 +66,7 @@ def test_the_node_with_less_to_do_wins_a_simulation(tmp_path: Path) -> None:
         assert simulation.cluster.get(api.Pod, "default/web").spec.node_name == "n2"
 
 
-def test_nodes_score_by_load_and_in_the_middle_while_nothing_is_heard() -> None:
+def test_nodes_score_by_load_and_in_the_middle_without_data() -> None:
     with serving() as service:
         made = harness(service)
         assert made.scores(make_pod("web"))["NodeLoad"] == {"n1": 10, "n2": 80}

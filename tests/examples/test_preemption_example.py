@@ -35,7 +35,7 @@ def test_the_victim_has_its_grace_period(result: Result) -> None:
     assert result.placements["default/hotfix"].at == 30.0
 
 
-def test_a_pod_that_preempts_nobody_waits(result: Result) -> None:
+def test_a_pod_without_victims_waits(result: Result) -> None:
     message = result.placements["default/migration"].message
     assert message.endswith("preemption: not eligible due to preemptionPolicy=Never.")
 

@@ -18,7 +18,7 @@ def answered(rejection: Rejection) -> PodExplanation:
 
 
 @pytest.mark.parametrize("name", REJECTIONS)
-def test_the_cause_is_told_with_what_is_in_the_way(name: str) -> None:
+def test_the_cause_is_reported_with_what_is_in_the_way(name: str) -> None:
     rejection = REJECTIONS[name]
     answer = answered(rejection)
     assert answer.cause.code is rejection.code

@@ -74,7 +74,7 @@ def test_thousands_of_nodes_fit_on_a_screen() -> None:
     assert len(answer.text(None, 80).splitlines()) > 2000
 
 
-def test_where_nodes_of_a_group_differ_each_domain_is_told_with_its_counts() -> None:
+def test_where_nodes_of_a_group_differ_each_domain_is_reported_with_its_counts() -> None:
     nodes = [node(f"{zone}{index}", zone).obj() for zone in "abc" for index in range(3)]
     running = [
         make_pod(f"{name}-{index}").label("app", "web").node(f"{name}0").phase("Running").obj()

@@ -24,7 +24,7 @@ def overtaken() -> Simulation:
     return simulation
 
 
-def test_the_decision_and_the_present_are_told_apart() -> None:
+def test_the_decision_and_the_present_are_distinguished() -> None:
     answer = explain_pod(overtaken(), "web")
     placed = standing_of(answer)
     assert answer.state is PodState.PLACED

@@ -206,7 +206,7 @@ def test_its_reason_replaces_that_of_a_plugin() -> None:
     asyncio.run(run())
 
 
-def test_a_pod_bound_by_somebody_else_meanwhile_is_left_alone() -> None:
+def test_a_pod_bound_by_another_client_meanwhile_is_left_alone() -> None:
     async def run() -> None:
         def answer(args: Json) -> Json:
             Pods(cluster.store).bind("default", "a", args["Pod"]["metadata"]["uid"], "n2")
@@ -237,7 +237,7 @@ def test_nodes_that_a_sampled_search_found_are_the_ones_that_are_left() -> None:
     asyncio.run(run())
 
 
-def test_who_looks_at_a_pod_meanwhile_leaves_a_sampled_search_alone() -> None:
+def test_who_examines_a_pod_meanwhile_leaves_a_sampled_search_alone() -> None:
     names = tuple(f"n{index:03}" for index in range(250))
 
     async def placed(*, somebody_looks: bool) -> list[str]:
@@ -259,7 +259,7 @@ def test_who_looks_at_a_pod_meanwhile_leaves_a_sampled_search_alone() -> None:
     assert "" not in alone
 
 
-def test_a_nominated_node_that_it_refuses_counts_as_looked_at_by_a_sampled_search() -> None:
+def test_a_nominated_node_that_it_refuses_counts_as_examined_by_a_sampled_search() -> None:
     names = tuple(f"n{index:03}" for index in range(250))
 
     def refuse_last(args: Json) -> Json:

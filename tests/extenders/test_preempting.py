@@ -109,7 +109,7 @@ def test_one_that_is_ignorable_may_lie() -> None:
     asyncio.run(run())
 
 
-def test_without_the_lease_it_is_not_asked_for_victims() -> None:
+def test_without_the_lease_it_is_not_requested_victims() -> None:
     requests = Requests()
 
     async def run() -> None:

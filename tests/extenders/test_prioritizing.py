@@ -83,7 +83,7 @@ def test_nodes_that_a_filter_returns_as_objects_are_scored_without_their_pods(
     asyncio.run(run())
 
 
-def test_with_one_node_left_nobody_is_asked() -> None:
+def test_with_one_node_left_no_extender_is_called() -> None:
     requests = Requests()
 
     async def run() -> None:

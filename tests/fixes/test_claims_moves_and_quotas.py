@@ -56,7 +56,7 @@ def test_room_is_made_by_moving_the_smallest_pod_that_is_large_enough() -> None:
     assert fix.evicts == (), "nobody is preempted"
 
 
-def test_no_pod_is_moved_that_its_budget_protects_or_that_nobody_would_make_again() -> None:
+def test_no_pod_is_moved_that_its_budget_protects_or_that_would_not_be_recreated() -> None:
     budget = {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",

@@ -83,7 +83,7 @@ def test_a_higher_priority_names_who_is_evicted_and_uses_a_class_that_there_is()
     assert '"priority":null' in known.commands[0], "an API server has written the number of the old class into the pod"
 
 
-def test_nobody_else_may_be_left_pending_by_a_fix() -> None:
+def test_a_fix_leaves_no_other_pod_pending() -> None:
     fixes = found(a_node("n1"), a_pod("first", "3"), a_pod("web", "3"))
     assert FixKind.PRIORITY not in [fix.kind for fix in fixes], "the other pod would wait in its place"
     assert of_kind(fixes, FixKind.REQUESTS).summary.startswith("Lower the cpu request of container con0 from 3 to 1:")

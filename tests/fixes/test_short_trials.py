@@ -93,7 +93,7 @@ class TestBystanders:
     def test_pods_that_wait_for_themselves_are(self) -> None:
         assert left_out(a_pod("web", "9"), a_pod("a", "9"), a_pod("b", "9")) == {"a", "b"}
 
-    def test_nobody_is_where_a_pod_was_placed(self) -> None:
+    def test_no_pod_is_unrelated_where_a_pod_was_placed(self) -> None:
         assert left_out(a_pod("web", "9"), a_pod("a", "9"), a_pod("b", "1")) == set()
 
     def test_a_pod_that_the_pod_wants_to_be_with_is_none(self) -> None:
@@ -112,7 +112,7 @@ class TestBystanders:
     def test_one_that_uses_the_same_claim_is_none(self) -> None:
         assert left_out(a_pod("web", "9").pvc("data"), a_pod("a", "9").pvc("data"), a_pod("b", "9")) == {"b"}
 
-    def test_nobody_is_where_pods_are_spread_by_default_so_that_nodes_are_rejected(self) -> None:
+    def test_no_pod_is_unrelated_where_default_spreading_rejects_nodes(self) -> None:
         constraint = {"topologyKey": ZONE, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
         args = {"defaultingType": "List", "defaultConstraints": [constraint]}
         config = {

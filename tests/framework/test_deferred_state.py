@@ -20,7 +20,7 @@ class Filling:
         return state
 
 
-def test_nothing_is_made_for_somebody_who_does_not_look() -> None:
+def test_nothing_is_filled_without_a_read() -> None:
     filling = Filling()
     DeferredState(fill=filling).write("memory", 8)
     assert filling.calls == 0

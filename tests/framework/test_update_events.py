@@ -109,7 +109,7 @@ def test_a_node_change_has_its_event(old: NodeBuilder, new: NodeBuilder, event: 
         (make_node().allocatable(cpu="1"), make_node().allocatable(cpu="1000m")),
     ],
 )
-def test_a_node_change_that_matters_to_nobody_has_no_event(old: NodeBuilder, new: NodeBuilder) -> None:
+def test_an_irrelevant_node_change_has_no_event(old: NodeBuilder, new: NodeBuilder) -> None:
     assert node_labels(old, new) == []
 
 

@@ -39,7 +39,7 @@ def test_a_changed_part_leads_to_another_shape() -> None:
     assert shapes.updated(info, changed).shape is not info.shape
 
 
-def test_resources_in_the_status_are_looked_at() -> None:
+def test_resources_in_the_status_are_examined() -> None:
     shapes, pod = PodShapes(), a_pod()
     info = shapes.info(pod)
     used = ContainerStatus(name=pod.spec.containers[0].name, resources=ResourceRequirements(requests={"cpu": "2"}))

@@ -54,7 +54,7 @@ def test_what_came_since_is_frozen_too() -> None:
     assert gc.get_freeze_count() == 0
 
 
-def test_a_frozen_heap_is_looked_at_less_often() -> None:
+def test_a_frozen_heap_is_examined_less_often() -> None:
     before = gc.get_threshold()
     with frozen_heap():
         assert gc.get_threshold()[0] > before[0]

@@ -334,7 +334,7 @@ def test_what_is_no_speed_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf"), 1e300])
-def test_nobody_steps_back_or_for_ever(seconds: float) -> None:
+def test_steps_back_or_without_end_are_refused(seconds: float) -> None:
     with pytest.raises(InputError, match="is no number of seconds"):
         ScaledClock().step(seconds)
 

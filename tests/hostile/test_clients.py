@@ -154,7 +154,7 @@ def test_who_sends_too_many_made_up_tokens_is_told_when_to_come_again(
     connection.close()
 
 
-def test_an_answer_that_nobody_reads_holds_nothing_up(steersman: tuple[StubApiServer, SteersmanProcess]) -> None:
+def test_an_answer_that_is_not_read_does_not_block_others(steersman: tuple[StubApiServer, SteersmanProcess]) -> None:
     _, process = steersman
     with ExitStack() as stack:
         for _ in range(80):

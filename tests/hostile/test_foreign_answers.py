@@ -107,7 +107,7 @@ def test_nonsense_in_place_of_a_review_opens_no_door(tmp_path: Path) -> None:
         assert schedules_pods(server, "web")
 
 
-def test_a_lease_that_cannot_be_read_is_asked_for_again(tmp_path: Path) -> None:
+def test_a_lease_that_cannot_be_read_is_requested_again(tmp_path: Path) -> None:
     with StubApiServer() as server:
         path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
         server.answer("", path, Canned(200, HTML))

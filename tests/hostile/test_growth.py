@@ -143,7 +143,7 @@ def test_a_term_of_a_running_pod_takes_little_memory_however_many_nodes_there_ar
     assert large.scheduler.cache_sizes()["affinity terms"] >= 20 + 2 * WAVE
 
 
-def test_a_node_update_looks_at_what_is_in_use_not_at_what_was(cluster: ChangingCluster) -> None:
+def test_a_node_update_examines_what_is_in_use_not_at_what_was(cluster: ChangingCluster) -> None:
     for kind in ("required-anti-affinity", "topology-keys", "hostnames", "node-affinity", "spread-selectors"):
         cluster.wave(KINDS[kind], 0, 2 * WAVE)
     kept = cluster.scheduler.cache_sizes()

@@ -12,7 +12,7 @@ from steersman.testing import make_pod
 from steersman.testing.control_plane import manifest, wait_until
 
 
-def test_pods_are_bound_and_told_when_they_do_not_fit(tmp_path: Path) -> None:
+def test_pods_are_bound_and_rejected_if_they_do_not_fit(tmp_path: Path) -> None:
     with StubApiServer() as server, SteersmanProcess(with_nodes(server), tmp_path) as steersman:
         assert schedules_pods(server, "web") in ("n0", "n1")
         server.put(PODS, manifest(make_pod("huge").req(cpu="100")))

@@ -167,7 +167,7 @@ def test_a_container_may_succeed_after_failures() -> None:
     assert world.container()["lastState"]["terminated"]["exitCode"] == 2
 
 
-def test_nobody_waits_for_a_pod_that_crashes_for_ever() -> None:
+def test_a_simulation_does_not_wait_for_a_pod_that_crashes_forever() -> None:
     sim = Simulation.load(make_node("n1").obj(), web(run_seconds="5", exit_codes="1").obj())
     result = sim.run()
     assert result.stopped == ""
@@ -329,7 +329,7 @@ def test_fields_that_clients_wrote_stay_in_the_document() -> None:
     assert whole["status"]["phase"] == "Running"
 
 
-def test_kubelets_that_start_anew_go_on_where_documents_say_they_were() -> None:
+def test_kubelets_that_start_again_go_on_where_documents_say_they_were() -> None:
     world = KubeletWorld()
     world.run(web(run_seconds="5", exit_codes="1"))
     world.pass_time(12)

@@ -87,7 +87,7 @@ def test_a_pod_that_does_not_tolerate_to_be_evicted_fails() -> None:
     )
 
 
-def test_simulations_trust_their_scheduler_unless_told_otherwise() -> None:
+def test_simulations_trust_their_scheduler_by_default() -> None:
     trusting = KubeletWorld(keeps_documents=False)
     assert trusting.run(make_pod("web").req(cpu="99")).status.phase == "Running"
     strict = KubeletWorld(keeps_documents=False, policy=KubeletPolicy(rejects_unfit_pods=True))

@@ -180,7 +180,7 @@ def test_drivers_have_their_limits() -> None:
         ({"devices": "gpu=1", "unhealthy_devices": "gpu=2"}, "breaks more gpu than there are"),
     ],
 )
-def test_what_is_wrong_with_an_annotation_of_a_node_is_said(annotations: dict[str, str], complaint: str) -> None:
+def test_what_is_wrong_with_an_annotation_of_a_node_is_reported(annotations: dict[str, str], complaint: str) -> None:
     world = KubeletWorld(nodes=[])
     with pytest.raises(InputError, match=f"Node n1: .*{complaint}"):
         world.store.create(raw(told(**annotations)))

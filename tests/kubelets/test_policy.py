@@ -121,7 +121,7 @@ rules:
         ),
     ],
 )
-def test_what_is_wrong_with_a_policy_is_said(document: dict[str, Any], complaint: str) -> None:
+def test_what_is_wrong_with_a_policy_is_reported(document: dict[str, Any], complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
         load_policy(document)
 
@@ -148,7 +148,7 @@ def test_a_file_that_holds_no_policy_is_named(tmp_path: Path, text: str) -> None
         ("stop-seconds.con0", "3", "is not a known annotation of pods"),
     ],
 )
-def test_what_is_wrong_with_an_annotation_is_said(name: str, text: str, complaint: str) -> None:
+def test_what_is_wrong_with_an_annotation_is_reported(name: str, text: str, complaint: str) -> None:
     pod = make_pod("web").req(cpu="1").annotation(f"steersman.dev/{name}", text).obj()
     with pytest.raises(InputError, match=f"Pod default/web: metadata.annotations.*{complaint}"):
         check_annotations(pod)

@@ -53,7 +53,7 @@ def test_a_pod_that_its_scheduler_has_not_tried_may_have_none() -> None:
     assert [fix.kind for fix in answer.fixes or ()] == ["SetSchedulerName"]
 
 
-def test_a_pod_of_another_scheduler_is_looked_at_with_the_default_profile() -> None:
+def test_a_pod_of_another_scheduler_is_examined_with_the_default_profile() -> None:
     server = cluster()
     server.store.create(make_pod("web").scheduler("night-shift").obj())
     answer = explained(server, "web")

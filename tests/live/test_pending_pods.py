@@ -50,7 +50,7 @@ def test_it_says_which_events_would_have_the_pod_tried_again() -> None:
     assert "NodeResourcesFit: " in answer.text().rpartition("Events that lead to another attempt:")[2]
 
 
-def test_preemption_is_foreseen_and_nobody_is_evicted() -> None:
+def test_preemption_is_predicted_without_evictions() -> None:
     server = cluster(nodes=2)
     for name, node in (("guarded", "n0"), ("batch", "n1")):
         pod = make_pod(name).req(cpu="4").label("app", name).node(node).phase("Running")

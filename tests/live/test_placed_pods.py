@@ -23,7 +23,7 @@ def test_its_own_labels_do_not_count_against_its_node() -> None:
     assert explained(server, "web").explanation.node_explanation("n0").fits
 
 
-def test_a_node_that_others_have_overtaken_is_told_by_how_much() -> None:
+def test_a_node_that_others_have_overtaken_is_reported_by_how_much() -> None:
     server = cluster(nodes=2)
     server.store.create(make_pod("web").req(cpu="1").node("n0").phase("Running").obj())
     server.store.create(make_pod("busy").req(cpu="3").node("n0").phase("Running").obj())

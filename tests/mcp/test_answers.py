@@ -55,7 +55,7 @@ spec: {containers: [{name: web, image: app, resources: {requests: {cpu: "1"}}}]}
 """
 
 
-def test_documents_of_a_call_are_compared_and_asked_for(tmp_path: Path) -> None:
+def test_documents_of_a_call_are_compared_and_requested(tmp_path: Path) -> None:
     files = [str(tmp_path / "cluster.yaml")]
     Path(files[0]).write_text(CLUSTER + POD)
     compared = json.loads(answered(tmp_path, "plan_compare", files=files, proposed_yaml=PACKED, seeds=2).text)["answer"]
@@ -103,7 +103,7 @@ def test_links_in_a_folder_do_not_lead_out_of_it(tmp_path: Path) -> None:
         answered(inside, "plan_lose", files=[str(inside)], nodes=["n1"])
 
 
-def test_answers_are_cut_where_they_are_long_and_say_so() -> None:
+def test_long_answers_are_truncated_with_a_note() -> None:
     document = {"exitCode": 0, "answer": {"nodes": [{"name": f"n{number}"} for number in range(1000)]}}
     whole = bounded_json(document, 100_000)
     assert json.loads(whole) == document

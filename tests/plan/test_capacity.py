@@ -79,7 +79,7 @@ def test_pods_of_a_mix_come_in_turn_by_weight() -> None:
     assert plan.capacity(Simulation.load(node), templates).per_template == {"a": 8, "b": 2}
 
 
-def test_what_limits_is_told_with_the_nodes_and_by_zone_and_pool() -> None:
+def test_what_limits_is_reported_with_the_nodes_and_by_zone_and_pool() -> None:
     nodes = [
         make_node("a1")
         .capacity(cpu="2", memory="8Gi", pods=10)

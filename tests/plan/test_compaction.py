@@ -38,7 +38,7 @@ def evicted(simulation: Simulation, move: plan.Move) -> None:
 
 
 @pytest.mark.parametrize("case", range(20))
-def test_moves_done_for_real_empty_the_nodes_and_leave_nobody_pending(case: int) -> None:
+def test_executed_moves_empty_the_nodes_and_leave_no_pod_pending(case: int) -> None:
     random = Random(case)
     nodes = [a_node(f"n{number}", random.choice((2, 4))) for number in range(random.randint(4, 8))]
     workloads = [a_workload("Deployment", f"app-{number}", random.randint(1, 3)) for number in range(3)]
@@ -88,7 +88,7 @@ def test_pods_do_not_move_to_nodes_that_are_emptied_later() -> None:
     assert len({move.to for move in answer.moves}) == 1
 
 
-def test_two_half_empty_nodes_become_one_and_what_that_saves_is_told() -> None:
+def test_two_half_empty_nodes_become_one_and_what_that_saves_is_reported() -> None:
     simulation = Simulation.load(a_node("n1", price="0.5"), a_node("n2", price="2"), a_workload("Deployment", "web", 2))
     answer = plan.compact(simulation)
     assert answer.emptied == ("n2",)
@@ -127,7 +127,7 @@ def test_a_budget_that_forbids_moves_keeps_a_node() -> None:
     assert "cannot be evicted: Cannot evict pod as it would violate" in answer.kept["n1"]
 
 
-def test_a_pod_that_nobody_recreates_keeps_its_node() -> None:
+def test_a_pod_without_a_controller_keeps_its_node() -> None:
     pods = [make_pod(f"bare-{number}").req(cpu="1").node(f"n{number}").obj() for number in (1, 2)]
     answer = plan.compact(Simulation.load(a_node("n1"), a_node("n2"), pods))
     assert answer.kept == {f"n{number}": f"no controller would recreate pod default/bare-{number}" for number in (1, 2)}

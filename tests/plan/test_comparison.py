@@ -68,7 +68,7 @@ def test_processes_give_the_rows_that_one_process_gives() -> None:
     assert plan.compare(a_cluster(), variants, seeds=2, workers=2) == here
 
 
-def test_pods_on_nodes_stay_there_unless_everything_is_placed_anew() -> None:
+def test_pods_on_nodes_stay_there_unless_everything_is_placed_again() -> None:
     nodes = [make_node(f"n{number}").capacity(cpu="4", memory="8Gi", pods=10).obj() for number in range(4)]
     pods = [make_pod(f"p{number}").req(cpu="1", memory="1Gi").node(f"n{number}").obj() for number in range(4)]
     variants = [Variant("default"), Variant("packed", PACKED)]

@@ -157,7 +157,7 @@ def test_a_drain_takes_as_many_rounds_as_budgets_make_it_take() -> None:
     assert answer.is_met
 
 
-def test_a_volume_that_holds_a_pod_back_is_told() -> None:
+def test_a_volume_that_holds_a_pod_back_is_reported() -> None:
     spec = {
         "capacity": {"storage": "1Gi"},
         "accessModes": ["ReadWriteOnce"],
@@ -180,7 +180,7 @@ def test_a_volume_that_holds_a_pod_back_is_told() -> None:
     assert "didn't match PersistentVolume's node affinity" in answer.pending[pod]
 
 
-def test_a_device_that_holds_a_pod_back_is_told() -> None:
+def test_a_device_that_holds_a_pod_back_is_reported() -> None:
     def resource(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
         return {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
 
@@ -218,7 +218,7 @@ def test_a_replacement_ends_at_a_node_that_cannot_be_emptied() -> None:
     assert not answer.is_met
 
 
-def test_a_replacement_that_keeps_going_looks_at_every_node() -> None:
+def test_a_replacement_that_keeps_going_examines_every_node() -> None:
     nodes = [a_node(f"a{number}") for number in range(4)]
     bound = [make_pod("w").label("app", "web").node("a1").owner("ReplicaSet", "web", uid="u").obj()]
     simulation = Simulation.load(nodes, bound, a_budget("guard", "web", 1))

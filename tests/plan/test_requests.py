@@ -168,7 +168,7 @@ def test_what_was_allocated_before_and_limits_below_do_not_count() -> None:
     assert answer.workloads[0].cpu_after == 1500
 
 
-def test_everything_placed_anew_may_need_fewer_nodes() -> None:
+def test_everything_placed_again_may_need_fewer_nodes() -> None:
     nodes = [make_node(f"n{number}").capacity(cpu="4", memory="4Gi", pods=10).obj() for number in range(3)]
     pods = [make_pod(f"p{number}").req(cpu="3").node(f"n{number}").node_selector("x", "y").obj() for number in range(3)]
     labelled = [

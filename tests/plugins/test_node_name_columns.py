@@ -27,7 +27,7 @@ def test_vector_and_scalar_form_agree(story: list[Change]) -> None:
             check(pod.info())
 
 
-def test_pods_of_one_shape_are_told_apart_by_the_node_that_they_name() -> None:
+def test_pods_of_one_shape_are_distinguished_by_the_node_that_they_name() -> None:
     shapes = ChangingCluster().shapes
     one, other = shapes.info(make_pod().node("a").obj()), shapes.info(make_pod().node("b").obj())
 

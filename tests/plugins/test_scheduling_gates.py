@@ -15,7 +15,7 @@ def test_a_pod_without_gates_may_enter_the_queue() -> None:
     assert SchedulingGates().pre_enqueue(make_pod().info()) is None
 
 
-def test_a_gated_pod_is_held_back_and_told_all_its_gates() -> None:
+def test_a_gated_pod_is_rejected_with_all_its_gates() -> None:
     pod = make_pod().gate("foo").gate("bar").info()
 
     assert SchedulingGates().pre_enqueue(pod) == unresolvable("waiting for scheduling gates: [foo bar]")

@@ -59,7 +59,7 @@ def test_a_filter_that_breaks_with_a_pod_put_back_makes_it_a_victim() -> None:
     assert [victim.name for victim in outcome.victims] == ["on-n1"]
 
 
-def test_a_node_on_which_nobody_has_to_go_is_a_fault_of_somebody() -> None:
+def test_a_node_that_needs_no_victims_is_an_internal_error() -> None:
     class Content(WhatIfItBreaks):
         def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
             return None

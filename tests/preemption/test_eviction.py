@@ -23,7 +23,7 @@ def evict(pods: FakePods, victims: list[PodInfo], nominated: list[PodInfo] | Non
     return executor
 
 
-def test_a_victim_is_marked_deleted_and_told() -> None:
+def test_a_victim_is_marked_and_deleted_with_an_event() -> None:
     (victim,) = victims = running(make_pod("victim"))
     pods = FakePods(victims)
     evict(pods, victims)

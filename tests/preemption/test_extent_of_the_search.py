@@ -41,7 +41,7 @@ def test_the_search_begins_at_a_random_node() -> None:
     assert offsets == {0, 1, 2, 3, 4}
 
 
-def test_a_full_search_looks_at_all_nodes_from_the_first() -> None:
+def test_a_full_search_examines_all_nodes_from_the_first() -> None:
     assert FullSearch().bounds(7) == SearchBounds(0, 7)
 
 

@@ -25,7 +25,7 @@ def plugin_of(pods: FakePods, *, gate: bool = True) -> tuple[DefaultPreemption, 
     return DefaultPreemption(DefaultPreemptionArgs(), handle), handle
 
 
-def test_a_pod_that_preempts_nobody_passes() -> None:
+def test_a_pod_without_victims_passes() -> None:
     plugin, _ = plugin_of(FakePods())
     assert plugin.pre_enqueue(PREEMPTOR) is None
 
@@ -73,7 +73,7 @@ def test_once_only_the_last_victim_is_left_its_deletion_counts_and_not_the_end_o
     asyncio.run(story())
 
 
-def test_without_the_feature_nobody_is_held_back() -> None:
+def test_without_the_feature_no_pod_is_gated() -> None:
     victims = running(make_pod("a"))
     plugin, handle = plugin_of(FakePods(victims), gate=False)
     plugin.executor.start(Preemptor.of_pod(PREEMPTOR), "n1", victims)
@@ -82,7 +82,7 @@ def test_without_the_feature_nobody_is_held_back() -> None:
     handle.finish()
 
 
-def test_a_deletion_lets_a_pod_be_looked_at_again_but_other_plugins_say_whether_it_helps() -> None:
+def test_a_deletion_lets_a_pod_be_examined_again_but_other_plugins_say_whether_it_helps() -> None:
     plugin, _ = plugin_of(FakePods())
     (registered,) = plugin.events_to_register()
     assert (registered.event.resource, registered.event.action) == (EventResource.POD, ActionType.DELETE)

@@ -39,7 +39,7 @@ def test_each_node_says_why(scalar: bool) -> None:
 
 
 @both_ways
-def test_a_node_that_is_too_small_altogether_is_told_from_one_that_is_too_full(scalar: bool) -> None:
+def test_a_node_that_is_too_small_is_distinguished_from_one_that_is_too_full(scalar: bool) -> None:
     nodes = [make_node("small").capacity(cpu="1", pods=10), make_node("full").capacity(cpu="4", pods=10)]
     pods = [
         make_pod("on-small").host_port(80).node("small"),

@@ -47,7 +47,7 @@ def test_a_victim_that_waits_for_permission_is_turned_back_and_tried_again() -> 
     simulation.close()
 
 
-def test_all_victims_of_a_node_go_and_nobody_else() -> None:
+def test_all_victims_of_a_node_are_evicted_and_no_other_pods() -> None:
     pods = [running(f"pod-{index}", "n1" if index < 4 else "n2", "1", index) for index in range(8)]
     simulation = Simulation.load(a_node("n1"), a_node("n2"), *pods)
     result = simulation.add(a_pod("mighty", "3", 100).obj()).run()

@@ -42,7 +42,7 @@ def test_a_detailed_report_lists_candidates_and_why_other_nodes_are_none() -> No
     }
 
 
-def test_nobody_loses_a_nomination_while_all_victims_are_terminating_already() -> None:
+def test_no_nomination_is_cleared_while_all_victims_are_terminating_already() -> None:
     leaving = running("leaving", "n1", 1).terminating()
     preempting = PreemptionCluster(NODES[:1], [leaving])
     preempting.nominate(make_pod("humble").req(cpu="1").priority(5), "n1")

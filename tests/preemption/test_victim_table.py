@@ -102,7 +102,7 @@ def test_a_priority_that_changes_is_followed() -> None:
     check(table, cache)
 
 
-def test_sums_are_kept_for_the_priorities_asked_for_last() -> None:
+def test_sums_are_kept_for_the_priorities_requested_last() -> None:
     cache = a_cache(1)
     table = VictimTable(cache.nodes)
     cache.add_pod(a_pod("pod", "n0", 1).obj())

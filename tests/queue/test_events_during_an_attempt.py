@@ -48,7 +48,7 @@ def test_the_strongest_answer_to_the_missed_events_wins() -> None:
     assert queued.place is Place.ACTIVE
 
 
-def test_an_event_that_nobody_registered_for_is_not_kept() -> None:
+def test_an_event_without_registrations_is_not_recorded() -> None:
     test = QueueUnderTest(row("Fit", NODE_ADD))
     test.add(make_pod().uid("u1").obj())
     test.pop()

@@ -60,7 +60,7 @@ def test_a_plugin_may_compare_pods_instead_of_giving_a_key() -> None:
     assert test.pop_all() == ["a", "b", "c", "d"]
 
 
-def test_a_plugin_that_gives_a_key_is_asked_for_it() -> None:
+def test_a_plugin_with_a_sort_key_is_called_for_it() -> None:
     class YoungestFirst:
         def sort_key(self, queued: QueuedPod, /) -> tuple[int]:
             return (-queued.timestamp,)

@@ -48,7 +48,7 @@ def gated_queue() -> tuple[QueueUnderTest, ReleasingGate, CountedHint]:
     return test, gate, hint
 
 
-def test_only_the_released_pod_is_looked_at() -> None:
+def test_only_the_released_pod_is_examined() -> None:
     test, gate, hint = gated_queue()
     gate.held_names.discard("b")
     hint.asked.clear()

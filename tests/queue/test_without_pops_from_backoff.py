@@ -22,7 +22,7 @@ def test_nothing_is_popped_before_its_backoff_is_over() -> None:
     assert test.queue.pop_nowait() is queued
 
 
-def test_a_pod_that_backs_off_wakes_nobody() -> None:
+def test_a_pod_in_backoff_does_not_wake_the_driver() -> None:
     test = QueueUnderTest(row("Fit", NODE_ADD), settings=WAITS)
     woken: list[str] = []
     test.add_rejected(make_pod().obj(), "Fit")

@@ -63,7 +63,7 @@ def _pod(index: int) -> dict[str, object]:
     return {**pod, "status": {"phase": "Pending"}}
 
 
-def test_bindings_that_nobody_waits_for_are_replayed(tmp_path: Path) -> None:
+def test_bindings_without_a_waiting_task_are_replayed(tmp_path: Path) -> None:
     refused: set[str] = set()
 
     async def scenario() -> None:

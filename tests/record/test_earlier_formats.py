@@ -45,14 +45,14 @@ def test_a_record_of_an_earlier_format_decides_the_same(record: Path, decisions:
     assert found.same == decisions
 
 
-def test_the_history_of_a_record_of_format_2_is_told() -> None:
+def test_the_history_of_a_record_of_format_2_is_reported() -> None:
     assert [entry.event for entry in history(FORMAT_2 / "live", "small").entries] == ["added", "scheduled", "bound"]
     events = [entry.event for entry in history(FORMAT_2 / "simulation", "report").entries]
     assert events[:2] == ["added", "unschedulable"]
     assert events[-2:] == ["scheduled", "bound"]
 
 
-def test_the_history_of_a_record_of_format_3_is_told() -> None:
+def test_the_history_of_a_record_of_format_3_is_reported() -> None:
     large = [entry.event for entry in history(FORMAT_3 / "live", "large").entries]
     assert (large[0], large[1], large[-2:]) == ("added", "unschedulable", ["scheduled", "bound"])
     assert [entry.event for entry in history(FORMAT_3 / "simulation", "mighty").entries] == [

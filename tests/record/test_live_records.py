@@ -276,7 +276,7 @@ def _has_decisions(directory: Path) -> bool:
     return any(frame.kind == FrameKind.DECISION for frame in RecordReader(directory).all_frames())
 
 
-def test_a_disk_that_fails_is_told_once_and_the_record_goes_on_with_a_gap(
+def test_a_disk_that_fails_is_reported_once_and_the_record_continues_with_a_gap(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("steersman.record.log.RETRY_SECONDS", 0.0)

@@ -351,7 +351,7 @@ def test_an_attempt_that_fails_differs_in_its_outcome(tmp_path: Path) -> None:
     assert difference.decided.outcome is Outcome.UNSCHEDULABLE
 
 
-def test_changes_that_no_record_can_know_of_are_told(tmp_path: Path) -> None:
+def test_changes_that_no_record_can_know_of_are_reported(tmp_path: Path) -> None:
     simulation = Simulation.load(nodes("n1"), pods(1))
     recorded(tmp_path, simulation, lambda sim: sim.cluster.create(a_node("n2").obj()), run)
     assert "something was done to the simulation that is not in the record" in replay(tmp_path).notes

@@ -219,7 +219,7 @@ def test_segments_go_when_they_are_too_old(tmp_path: Path) -> None:
     assert [path.stem for path in segment_files(tmp_path)] == ["00000002", "00000003", "00000004", "00000005"]
 
 
-def test_a_segment_that_is_missing_is_told(tmp_path: Path) -> None:
+def test_a_segment_that_is_missing_is_reported(tmp_path: Path) -> None:
     writer = SegmentWriter(tmp_path, Limits())
     for index in range(3):
         writer.write([a_frame(index)])
@@ -255,7 +255,7 @@ def test_what_was_flushed_survives_kill_9(tmp_path: Path) -> None:
     assert problems in ([], [ProblemKind.TORN_TAIL])
 
 
-def test_a_disk_that_is_full_ends_the_record_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_full_ends_the_record_and_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = DecisionRecorder(tmp_path)
 
     def refuse(_: SegmentWriter) -> None:

@@ -30,7 +30,7 @@ def refusal(*kinds: object) -> str:
     return str(refused.value)
 
 
-def test_a_kind_is_watched_once_whoever_declares_it_and_pods_come_last() -> None:
+def test_a_kind_declared_by_several_plugins_is_watched_once_and_pods_come_last() -> None:
     same = api.custom_kind("example.com/v1", "Rate", "rates")
     declared = declared_kinds({"A": plugin(RATE), "B": plugin(same, api.Node)})
     assert declared == (RATE,)

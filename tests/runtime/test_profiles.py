@@ -112,7 +112,7 @@ class TestWiring:
             point: ["Everything"] for point in POINTS
         }
 
-    def test_points_that_nobody_is_named_at_are_empty(self) -> None:
+    def test_points_without_plugins_are_empty(self) -> None:
         profile = made({}, [])
         assert not profile.filter
         assert not profile.score

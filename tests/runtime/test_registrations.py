@@ -48,7 +48,7 @@ def test_a_core_kind_with_its_version_is_refused_and_put_right() -> None:
     assert refusal("v1/Namespace") == expected
 
 
-def test_a_kind_that_nobody_watches_is_refused() -> None:
+def test_an_unwatched_kind_is_refused() -> None:
     assert "there are those of Pod, Namespace, Node, Service," in refusal("example.com/Rate")
 
 
@@ -123,7 +123,7 @@ def test_an_event_of_a_namespace_wakes_the_pod_that_waits_for_it(monkeypatch: py
     assert [decision.pod.key for decision in harness.run()] == ["shop/web"]
 
 
-def test_pods_that_come_without_a_node_wake_nobody_as_in_kube_scheduler() -> None:
+def test_new_pods_without_a_node_requeue_no_pods_as_in_kube_scheduler() -> None:
     text = refusal(EventResource.UNSCHEDULABLE_POD, ActionType.ADD)
     assert text.startswith(
         'plugin "Registers": events_to_register(): ADD never happens to "UnschedulablePod"; its actions'

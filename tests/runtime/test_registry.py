@@ -119,7 +119,7 @@ class TestFiles:
         with pytest.raises(PluginError, match=r"plugins\.py: ZeroDivisionError: division by zero"):
             default_registry().add_file(file(tmp_path, "1 / 0"))
 
-    def test_a_file_that_was_changed_within_a_second_is_read_anew(
+    def test_a_file_that_was_changed_within_a_second_is_read_again(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Also where Python keeps byte code, which knows the second of the change and the size, and both are the same."""
@@ -152,14 +152,14 @@ class TestEntryPoints:
         registry.add_entry_points([entry_point("Renamed", "tests.runtime.test_registry:Plain")])
         assert type(registry.make("Renamed", None, FakeHandle())).__name__ == "Plain"
 
-    def test_one_that_cannot_be_loaded_is_named_when_somebody_wants_it(self) -> None:
+    def test_an_entry_point_that_cannot_be_loaded_is_named_when_it_is_requested(self) -> None:
         registry = default_registry()
         registry.add_entry_points([entry_point("Lost", "no.such.module:Plugin")])
         assert "Lost" in registry
         with pytest.raises(PluginError, match=r"entry point Lost = no\.such\.module:Plugin: ModuleNotFoundError"):
             registry.make("Lost", None, FakeHandle())
 
-    def test_what_nobody_names_is_not_imported(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_unrequested_entry_point_is_not_imported(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.syspath_prepend(str(tmp_path))
         file(tmp_path, "raise SystemExit('imported')", "unwanted_package.py")
         registry = default_registry()
@@ -186,7 +186,7 @@ class TestEntryPoints:
         registry.add("Plain", Plain, "mine.py")
         assert isinstance(registry.make("Plain", None, FakeHandle()), Plain)
 
-    def test_two_of_one_name_are_an_error_when_somebody_wants_them(self) -> None:
+    def test_two_entry_points_of_one_name_are_an_error_when_requested(self) -> None:
         registry = default_registry()
         registry.add_entry_points([entry_point("Twice", "a:A"), entry_point("Twice", "b:B")])
         with pytest.raises(PluginError, match='plugin name "Twice" is offered more than once'):

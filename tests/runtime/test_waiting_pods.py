@@ -33,7 +33,7 @@ def test_the_first_verdict_stays() -> None:
     assert pod.verdict == Status(Code.SUCCESS)
 
 
-def test_whoever_asked_is_told_once() -> None:
+def test_a_callback_gets_the_verdict_once() -> None:
     pod, told = waiting("A", "B"), []
     pod.on_verdict(lambda: told.append(pod.verdict))
     pod.reject("A", "no")
@@ -42,7 +42,7 @@ def test_whoever_asked_is_told_once() -> None:
     assert told == [Status(Code.UNSCHEDULABLE, ("no",), "A")]
 
 
-def test_whoever_asks_late_is_told_at_once() -> None:
+def test_a_late_callback_gets_the_verdict_immediately() -> None:
     pod, told = waiting("A"), []
     pod.allow("A")
     pod.on_verdict(lambda: told.append(pod.verdict))

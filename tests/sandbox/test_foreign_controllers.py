@@ -47,7 +47,7 @@ def test_every_kubelet_that_is_not_silent_renews_its_lease() -> None:
     assert owner.uid == cluster.get(api.Node, "alive").metadata.uid
 
 
-def test_leases_are_renewed_when_they_are_read_and_while_somebody_may_watch_them() -> None:
+def test_leases_are_renewed_when_they_are_read_and_while_they_may_be_watched() -> None:
     cluster = store()
     clock = cluster.clock
     assert isinstance(clock, ManualClock)

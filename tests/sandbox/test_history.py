@@ -112,7 +112,7 @@ def test_moments_are_kept_for_further_questions(remembered: Remembered) -> None:
     assert asyncio.run(twice())
 
 
-def test_decisions_at_the_same_time_are_told_apart_by_their_pods() -> None:
+def test_decisions_at_the_same_time_are_distinguished_by_their_pods() -> None:
     harness = Harness(nodes=[make_node("one").capacity(cpu="4", pods="10")])
     history = SandboxHistory(harness.cluster)
     shown = LookedAt(harness)

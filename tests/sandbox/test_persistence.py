@@ -92,7 +92,7 @@ def test_a_second_process_is_kept_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"no database at all" * 500])
-def test_a_damaged_file_is_told(tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_file_is_reported(tmp_path: Path, damage: bytes) -> None:
     filled(tmp_path)
     file = tmp_path / DATABASE
     whole = file.read_bytes()
@@ -151,7 +151,7 @@ def test_a_disk_that_cannot_be_written_ends_the_sandbox(tmp_path: Path, monkeypa
     asyncio.run(run())
 
 
-def test_a_start_on_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_on_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(tmp_path)
     data = ClusterData(tmp_path)
     data._database.execute("PRAGMA max_page_count=1")

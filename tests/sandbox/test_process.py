@@ -141,7 +141,7 @@ def test_files_are_loaded_with_every_field(tmp_path: Path) -> None:
         assert sandbox.request("GET", "/api/v1/nodes/box")[1]["status"]["capacity"] == {"cpu": "2"}
 
 
-def test_a_folder_may_hold_other_files_and_misspelt_fields_are_told(tmp_path: Path) -> None:
+def test_a_folder_may_hold_other_files_and_misspelt_fields_are_reported(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "values.yaml").write_text("replicas: 3\n")

@@ -42,7 +42,7 @@ def test_without_the_token_there_is_no_data(guard: TokenGuard, token: str) -> No
     assert asked(guard, "/web/v1/info", **{**OWN, "Authorization": token}).status == 401
 
 
-def test_a_token_in_the_address_is_not_looked_at(guard: TokenGuard) -> None:
+def test_a_token_in_the_address_is_not_examined(guard: TokenGuard) -> None:
     assert asked(guard, "/web/v1/info?token=secret", Host="127.0.0.1").status == 401
 
 
@@ -68,7 +68,7 @@ def test_bodies_of_strangers_are_not_read(guard: TokenGuard) -> None:
     assert guard.body_limit(request("/web/v1/clock", "POST", headers=OWN)) == BODY_BYTES
 
 
-def test_events_of_the_store_are_told() -> None:
+def test_events_of_the_store_are_reported() -> None:
     store, rows = Store(ManualClock(), keeps_documents=True), EventRows()
     store.create(api.Namespace(metadata=api.ObjectMeta(name="default")))
     follow_events(store, rows)

@@ -78,7 +78,7 @@ def test_utilisation_is_averaged_over_time_and_series_are_kept() -> None:
     assert result.series.utilisation["cpu"][-1] == 0.5
 
 
-def test_only_the_numbers_that_are_asked_for_are_reported() -> None:
+def test_only_the_numbers_that_are_requested_are_reported() -> None:
     result = run_scenario(a_scenario(measure=["nodes", "cost"], expect={"pending": 0}))
     assert list(result.numbers) == ["nodes", "cost"]
     assert result.is_as_expected

@@ -92,7 +92,7 @@ def test_nodes_are_chosen_by_name_pattern_and_label() -> None:
     assert cordoned == ["a-1", "b-1"]
 
 
-def test_a_pattern_that_matches_no_node_is_told() -> None:
+def test_a_pattern_that_matches_no_node_is_reported() -> None:
     assert texts(run({"at": 1, "crash": "gpu-*"})) == ["no nodes crashed: none matches"]
 
 

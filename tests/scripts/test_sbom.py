@@ -37,7 +37,7 @@ def test_the_product_is_the_project_and_its_wheel(tmp_path: Path) -> None:
     assert product["hashes"] == [{"alg": "SHA-256", "content": hashlib.sha256(b"content").hexdigest()}]
 
 
-def test_who_needs_whom_is_told() -> None:
+def test_dependencies_are_listed() -> None:
     packages = [
         LockedPackage("a", "1", "", ["00"], ["steersman"]),
         LockedPackage("b", "2", "sys_platform == 'linux'", ["11"], ["a", "steersman"]),

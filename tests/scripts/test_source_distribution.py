@@ -45,7 +45,7 @@ def test_every_file_that_the_makefile_names_is_there(unpacked: Path) -> None:
     assert [name for name in sorted(named) if not (unpacked / name).exists()] == []
 
 
-def test_the_package_index_is_told_of_the_systems_where_all_commands_run(unpacked: Path) -> None:
+def test_the_package_index_lists_the_systems_where_all_commands_run(unpacked: Path) -> None:
     """`run` and `bench` need Unix."""
     described = (unpacked / "PKG-INFO").read_text().splitlines()
     systems = [line.partition(" :: ")[2] for line in described if line.startswith("Classifier: Operating System ::")]

@@ -63,13 +63,13 @@ esac"""
     assert [line.split()[0] for line in log.read_text().splitlines()] == ["ci", "run", "run"]
 
 
-def test_a_build_that_fails_is_told(checkout: Path, tmp_path: Path) -> None:
+def test_a_build_that_fails_is_reported(checkout: Path, tmp_path: Path) -> None:
     program(tmp_path / "bin", "npm", "[ $1 = ci ] && mkdir node_modules && touch node_modules/.package-lock.json")
     problem = web_page.make(checkout)
     assert problem == f"this wheel has no web page: npm run --silent build failed in {checkout / 'web'}"
 
 
-def test_sources_that_are_missing_are_told(checkout: Path) -> None:
+def test_sources_that_are_missing_are_reported(checkout: Path) -> None:
     (checkout / "web" / "package-lock.json").unlink()
     assert web_page.make(checkout) == f"this wheel has no web page: {checkout / 'web'} is not there to build it from"
 

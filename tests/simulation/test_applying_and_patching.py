@@ -102,7 +102,7 @@ def test_a_simulation_is_at_rest_when_no_time_would_change_it() -> None:
     assert sim.now == 30
 
 
-def test_pods_in_backoff_are_tried_at_once_when_that_is_asked_for() -> None:
+def test_pods_in_backoff_are_tried_at_once_when_that_is_requested() -> None:
     sim = Simulation.load(nodes("n1", cpu="1"), pods(3)).fork()
     sim.advance(0)
     assert sim.result().summary.pending == 2

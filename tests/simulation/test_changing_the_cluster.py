@@ -53,7 +53,7 @@ def test_changes_made_to_the_cluster_directly_are_seen() -> None:
     assert simulation.run().placements["default/big"].node == "n1"
 
 
-def test_times_of_pods_that_came_later_say_so() -> None:
+def test_times_of_later_pods_count_from_their_creation() -> None:
     simulation = Simulation.load(nodes("n1"))
     simulation.run(until=50)
     gated = a_pod("gated").gate("example.com/wait").obj()
@@ -83,7 +83,7 @@ def test_a_pod_that_came_with_a_node_which_is_not_there_counts_nowhere() -> None
     assert result.notes == ("a pod is on a node that does not exist, and counts nowhere: default/lost on ghost",)
 
 
-def test_many_pods_without_their_nodes_are_told_in_one_line() -> None:
+def test_many_pods_without_their_nodes_are_reported_in_one_line() -> None:
     lost = [a_pod(f"lost-{index}").node("ghost").obj() for index in range(3)]
     (note,) = Simulation.load(nodes("n1"), lost).run().notes
     assert note == "3 pods are on nodes that do not exist, and count nowhere, for example default/lost-0 on ghost"

@@ -102,7 +102,7 @@ def test_a_claim_that_pods_share_takes_them_to_one_node() -> None:
         assert len(claim.status.reserved_for) == 3
 
 
-def test_an_allocation_that_cannot_be_used_is_given_up_and_made_anew() -> None:
+def test_an_allocation_that_cannot_be_used_is_given_up_and_made_again() -> None:
     with cluster() as harness:
         harness.add(
             make_resource_claim("stuck")

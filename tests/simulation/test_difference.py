@@ -21,7 +21,7 @@ def test_a_fork_that_did_nothing_is_no_different() -> None:
     assert difference.utilisation["cpu"].before == difference.utilisation["cpu"].after == 3 / 8
 
 
-def test_pods_that_find_room_and_pods_that_lose_theirs_are_told_apart() -> None:
+def test_pods_that_find_room_and_pods_that_lose_theirs_are_distinguished() -> None:
     simulation = Simulation.load(nodes("n1"), a_pod("low", cpu="4").obj(), a_pod("waits", cpu="2").obj())
     simulation.run()
     with simulation.fork() as trial:

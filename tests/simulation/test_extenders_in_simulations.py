@@ -102,7 +102,7 @@ def test_extenders_filter_and_score_nodes(address: str, server: LicenceServer) -
     assert server.asked == ["filter", "prioritize"] * 4 + ["filter"], "the last pod has one node to go to"
 
 
-def test_without_being_asked_for_they_are_left_out_and_a_note_says_so(address: str, server: LicenceServer) -> None:
+def test_without_being_requested_they_are_left_out_and_a_note_says_so(address: str, server: LicenceServer) -> None:
     result = Simulation.load(NODES, build_pod("p").obj(), config=configuration(address)).run()
     assert server.asked == []
     assert result.notes[0].startswith(f"extenders are not called in a simulation: {address}")
@@ -163,7 +163,7 @@ def test_certificates_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
         Simulation.load(NODES, config=config, extenders=True)
 
 
-def test_scenarios_and_the_command_ask_when_told_to(address: str, tmp_path: Path) -> None:
+def test_scenarios_and_the_command_call_extenders_on_request(address: str, tmp_path: Path) -> None:
     document = a_scenario(cluster=NODES, config=configuration(address), timeline=[{"at": 5, "apply": a_pod("p")}])
     assert run_scenario({**document, "extenders": True}).placements["default/p"].node == "n3"
     path, config = tmp_path / "objects.json", tmp_path / "config.json"

@@ -125,7 +125,7 @@ def test_a_table_that_there_is_not_is_named_with_those_that_there_are(result: Re
     )
 
 
-def test_a_library_that_nobody_knows_is_refused(result: Result) -> None:
+def test_an_unknown_library_is_refused(result: Result) -> None:
     with pytest.raises(InputError, match="is no library for data frames"):
         result.to_frame(library="excel")
 

@@ -74,7 +74,7 @@ def test_a_pool_makes_nodes_that_say_their_pool_and_their_price() -> None:
     assert node.status.allocatable == {"cpu": "8", "memory": "32Gi", "pods": "110"}
 
 
-def test_a_zone_that_is_asked_for_comes_before_the_turn() -> None:
+def test_a_zone_that_is_requested_comes_before_the_turn() -> None:
     pool = load_pools(DOCUMENT)["general"]
     assert pool.make_node(0).metadata.labels[ZONE] == "a"
     assert pool.make_node(0, zone="b").metadata.labels[ZONE] == "b"

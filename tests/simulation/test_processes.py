@@ -96,7 +96,7 @@ def test_no_task_gives_no_result_and_starts_no_process() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_each_result_is_told_once_with_its_position(workers: int) -> None:
+def test_each_result_is_reported_once_with_its_position(workers: int) -> None:
     told: dict[int, int] = {}
     list(run_in_processes(square, [5, 6, 7], workers=workers, on_done=told.__setitem__))
     assert told == {0: 25, 1: 36, 2: 49}
@@ -165,7 +165,7 @@ def test_the_default_is_a_worker_for_each_core_that_may_be_used() -> None:
     assert 1 <= default_workers() <= (os.cpu_count() or 1)
 
 
-def test_a_script_without_the_usual_guard_is_told_what_is_missing(tmp_path: Path) -> None:
+def test_a_script_without_the_main_guard_gets_an_error_with_the_remedy(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "from steersman.simulation.processes import run_in_processes\nprint(list(run_in_processes(abs, [1, 2], workers=2)))\n"

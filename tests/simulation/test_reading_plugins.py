@@ -106,7 +106,7 @@ def test_a_simulation_loads_what_is_read_and_a_refresh_sees_it(tmp_path: Path) -
     assert result.placements["default/web"].node == "n1"
 
 
-def test_the_harness_reads_its_objects_and_refreshes_when_told() -> None:
+def test_the_harness_reads_its_objects_and_refreshes_on_request() -> None:
     harness = Harness(plugins=[OpenNodes], nodes=[make_node("n1")])
     with pytest.raises(NotPlacedError, match="1 closed"):
         harness.place(make_pod("web"))

@@ -87,7 +87,7 @@ def test_fragmentation_is_what_is_free_where_no_waiting_pod_fits() -> None:
     assert series.fragmentation["cpu"][-1] == pytest.approx((1 + 1 + 3 + 2) / 14)
 
 
-def test_there_are_no_more_than_so_many_moments_and_the_first_stays() -> None:
+def test_the_number_of_samples_is_limited_and_the_first_stays() -> None:
     simulation = Simulation.load(nodes("n1"), _short("first", 1))
     for second in range(1, 2 * MAX_SAMPLES + 7):
         simulation.advance(until=float(second))

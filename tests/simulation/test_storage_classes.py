@@ -41,7 +41,7 @@ def node() -> Any:
         ({"storageClassName": "gp3"}, "no StorageClass is in the input: gp3 was assumed"),
     ],
 )
-def test_the_class_of_a_chart_is_assumed_and_told(claim: dict[str, Any], told: str) -> None:
+def test_the_class_of_a_chart_is_assumed_with_a_note(claim: dict[str, Any], told: str) -> None:
     result = Simulation.load(node(), stateful_set(**claim)).run()
     assert {key: placed.node for key, placed in result.placements.items()} == {"default/db-0": "n", "default/db-1": "n"}
     assert any(note.startswith(told) for note in result.notes)

@@ -71,7 +71,7 @@ def test_waiting_for_what_never_comes_is_an_error_and_not_a_hang() -> None:
     assert "threads" in ENDLESS_WAIT
 
 
-def test_what_a_task_raises_reaches_whoever_lets_it_run() -> None:
+def test_an_exception_of_a_task_reaches_the_caller_that_runs_it() -> None:
     tasks = Tasks(ManualClock(START))
 
     async def fail() -> None:

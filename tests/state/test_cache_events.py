@@ -81,7 +81,7 @@ class TestAdditions:
         assert caches.requested("n3") == 1000
         caches.cache.validate_state()
 
-    def test_two_pods_of_one_name_are_told_apart_by_uid(self, caches: Caches) -> None:
+    def test_two_pods_of_one_name_are_distinguished_by_uid(self, caches: Caches) -> None:
         caches.cache.add_pod(POD.uid("first").node("n1").obj())
         caches.cache.add_pod(POD.uid("second").node("n1").obj())
         assert caches.requested("n1") == 2000
@@ -130,7 +130,7 @@ class TestUpdates:
         assert list(caches.cache.nodes.log.since(end) or ()) == [caches.cache.nodes.rows["n1"]]
         caches.cache.validate_state()
 
-    def test_a_start_time_is_told_apart_from_what_filters_and_scores_look_at(self, caches: Caches) -> None:
+    def test_a_start_time_is_distinguished_from_what_filters_and_scores_look_at(self, caches: Caches) -> None:
         caches.cache.add_pod(POD.node("n1").obj())
         table = caches.cache.nodes
         end, started = table.log.end, table.start_log.end

@@ -35,7 +35,7 @@ def three_nodes(tables: Tables) -> None:
 
 
 @pytest.mark.parametrize("requirement", REQUIREMENTS)
-def test_a_column_asked_for_late_is_evaluated_for_all_nodes(requirement: Requirement) -> None:
+def test_a_column_requested_late_is_evaluated_for_all_nodes(requirement: Requirement) -> None:
     tables = Tables()
     three_nodes(tables)
     assert met(tables, requirement) == expected(tables, requirement)

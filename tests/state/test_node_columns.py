@@ -57,14 +57,14 @@ def test_allocatable_follows_the_node() -> None:
     tables.check()
 
 
-def test_a_resource_asked_for_late_has_what_the_nodes_offer() -> None:
+def test_a_resource_requested_late_has_what_the_nodes_offer() -> None:
     tables = Tables()
     row = tables.add_node(make_node("n1").capacity(**{GPU: 4}))
     assert cells(tables.table.allocatable(GPU), row) == [4]
     assert cells(tables.table.allocatable("example.com/none"), row) == [0]
 
 
-def test_the_twin_of_a_column_is_the_same_memory() -> None:
+def test_the_memoryview_of_a_column_is_the_same_memory() -> None:
     tables = Tables()
     row = tables.add_node("n1")
     column = tables.table.requested("cpu")
@@ -95,7 +95,7 @@ def test_a_host_port_is_free_once_one_of_its_users_has_gone() -> None:
     tables.check()
 
 
-def test_a_topology_asked_for_late_knows_the_nodes_that_are_there() -> None:
+def test_a_topology_requested_late_knows_the_nodes_that_are_there() -> None:
     tables = Tables()
     rows = [tables.add_node(usual_node(f"n{zone}", zone)) for zone in ("a", "b")]
     bare = tables.add_node(make_node("bare"))

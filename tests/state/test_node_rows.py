@@ -211,7 +211,7 @@ class TestGrowth:
         assert tables.table.rows["missing"] is not None
         tables.check()
 
-    def test_columns_asked_for_before_are_replaced(self) -> None:
+    def test_columns_requested_before_are_replaced(self) -> None:
         tables = Tables(capacity=2)
         tables.add_node("n1")
         before = tables.table.allocatable("cpu"), tables.table.generation

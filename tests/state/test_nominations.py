@@ -48,7 +48,7 @@ def rival(name: str, priority: int = 5, cpu: str = "1") -> PodBuilder:
     return make_pod(name).priority(priority).req(cpu=cpu)
 
 
-def test_rivals_are_at_least_as_important_and_somebody_else() -> None:
+def test_nominated_pods_ahead_are_at_least_as_important_and_other_pods() -> None:
     nominated = [rival("equal").info(), rival("greater", 6).info(), rival("lesser", 4).info(), POD.info()]
     assert [pod.name for pod in nominated_ahead_of(POD.info(), nominated)] == ["equal", "greater"]
 
@@ -140,7 +140,7 @@ def test_sums_beyond_int64_wrap_around() -> None:
 
 
 @pytest.mark.parametrize("priorities", [40])
-def test_any_number_of_priorities_may_be_asked_for(priorities: int) -> None:
+def test_any_number_of_priorities_may_be_requested(priorities: int) -> None:
     test = Nominated("n1")
     test.put("n1", *(rival(f"r{priority}", priority) for priority in range(priorities)))
     for _ in range(2):

@@ -82,7 +82,7 @@ def test_a_copy_of_a_copy_stands_on_its_own() -> None:
     assert everything(first) == before
 
 
-def test_all_nodes_of_a_table_are_listed_when_somebody_looks() -> None:
+def test_all_nodes_of_a_table_are_listed_on_first_access() -> None:
     tables = Tables()
     tables.add_node("n1")
     nodes = LiveNodes(tables.table)

@@ -83,7 +83,7 @@ class TestPerRow:
         assert cells(tables.table.matching(app("web", team="a")).per_row, row) == [1]
         assert cells(tables.table.matching(app("web")).per_row, row) == [2]
 
-    def test_a_changed_namespace_makes_the_tables_anew(self) -> None:
+    def test_a_changed_namespace_makes_the_tables_again(self) -> None:
         tables = Tables()
         row = tables.add_node("n1")
         tables.add(web("a").namespace("shop"), "n1")
@@ -99,7 +99,7 @@ class TestPerRow:
         assert cells(fresh.per_row, row) == [2]
         tables.check()
 
-    def test_matchers_that_nobody_reads_make_room_for_others(self) -> None:
+    def test_unread_matchers_are_evicted_for_others(self) -> None:
         tables = Tables()
         row = tables.add_node("n1")
         tables.add(web("a"), "n1")
@@ -242,7 +242,7 @@ class TestByDomain:
         assert counts.by_domain(topology, eligible) is counts.by_domain(topology, Untainted(tables.table))
         assert counts.by_domain(topology) is not counts.by_domain(topology, eligible)
 
-    def test_tables_that_nobody_reads_are_freed_at_once(self) -> None:
+    def test_unread_tables_are_freed_immediately(self) -> None:
         tables = Tables()
         tables.add_node("n1")
         tables.add(web("p"), "n1")

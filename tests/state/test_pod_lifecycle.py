@@ -38,7 +38,7 @@ def test_the_table_has_no_other_entries() -> None:
     assert TRANSITIONS.keys() == legal
 
 
-def test_every_state_can_be_left_for_good() -> None:
+def test_every_state_can_be_left_permanently() -> None:
     leaving = {state for (state, _), following in TRANSITIONS.items() if following is CachedPodState.ABSENT}
     assert leaving == set(CachedPodState) - {CachedPodState.ABSENT}
 
@@ -50,7 +50,7 @@ def lived(*events: PodEvent) -> Life:
     return life
 
 
-def test_a_refusal_tells_the_story() -> None:
+def test_a_refusal_has_the_history() -> None:
     with pytest.raises(CacheError) as refusal:
         lived(PodEvent.ASSUME, PodEvent.ADD, PodEvent.ASSUME)
     assert str(refusal.value) == ('pod default/web: "assume" cannot happen to a pod that is added, after: assume → add')
@@ -60,7 +60,7 @@ def test_pods_that_went_the_same_way_share_their_life() -> None:
     assert lived(PodEvent.ADD, PodEvent.UPDATE) is lived(PodEvent.ADD, PodEvent.UPDATE)
 
 
-def test_a_pod_that_is_gone_begins_anew() -> None:
+def test_a_pod_that_is_gone_begins_again() -> None:
     assert lived(PodEvent.ASSUME, PodEvent.FORGET) is INITIAL
 
 

@@ -146,7 +146,7 @@ class TestFindingTerms:
         tables.add(make_pod("a").anti_affinity(ZONE, exists("app"), namespace_selector={"team": "a"}), "n1")
         assert len(list(tables.table.terms(TermKind.REQUIRED_ANTI_AFFINITY).candidates("any", {}))) == 1
 
-    def test_whoever_looks_often_is_told_what_came_since(self) -> None:
+    def test_a_frequent_reader_gets_the_tables_added_since(self) -> None:
         tables = Tables()
         tables.add_node("n1")
         terms = tables.table.terms(TermKind.REQUIRED_ANTI_AFFINITY)

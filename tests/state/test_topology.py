@@ -83,7 +83,7 @@ class TestGrowth:
         assert table.sizes
         assert table.sizes[-1] == column.size > int(column.domain.max())
 
-    def test_a_table_that_nobody_uses_any_more_is_not_kept_alive(self) -> None:
+    def test_an_unused_table_is_not_kept_alive(self) -> None:
         column = TopologyColumn(ZONE, np.zeros(100, np.intp))
         column.on_grow(Recorder().grow)
         gc.collect()

@@ -72,7 +72,7 @@ def test_runs_that_are_done_are_not_written_over(tmp_path: Path) -> None:
         SweepJournal.create(tmp_path / "journal", MANIFEST)
 
 
-def test_a_journal_without_a_run_is_begun_anew(tmp_path: Path) -> None:
+def test_a_journal_without_a_run_is_begun_again(tmp_path: Path) -> None:
     written(tmp_path / "journal", 0)
     assert written(tmp_path / "journal", 0) == written(tmp_path / "journal", 0)
 

@@ -61,7 +61,7 @@ def test_a_wrong_file_of_measures_is_named_before_anything_runs(tmp_path: Path, 
     assert "measures.py" in str(refusal.value)
 
 
-def test_a_measure_that_fails_is_told_with_its_name(tmp_path: Path) -> None:
+def test_a_measure_that_fails_is_reported_with_its_name(tmp_path: Path) -> None:
     path = write_sweep(tmp_path, measures=["measures.py"], seeds=1)
     (tmp_path / "measures.py").write_text("def ratio(result):\n    return 1 / 0\n")
     assert [str(row["error"]).partition(":")[0] for row in run(path, workers=1).failed] == ["measure ratio"] * 2

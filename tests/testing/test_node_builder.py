@@ -3,7 +3,7 @@ from steersman import api
 from steersman.testing import make_node, make_pod, node_infos
 
 
-def test_capacity_is_allocatable_unless_told_otherwise() -> None:
+def test_capacity_is_allocatable_by_default() -> None:
     status = make_node().capacity(cpu="4", memory="8Gi").allocatable(cpu="3").obj().status
     assert status.capacity == {"pods": 110, "cpu": "4", "memory": "8Gi"}
     assert status.allocatable == {"pods": 110, "cpu": "3", "memory": "8Gi"}

@@ -119,7 +119,7 @@ def test_a_kernel_that_differs_for_single_rows_is_found() -> None:
         check_plugin(type("Differs", (Three,), {"kernel": kernel, "__module__": __name__}))
 
 
-def test_a_filter_kernel_that_looks_at_another_amount_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_filter_kernel_that_examines_another_amount_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     made = MemoryLeft.__init__
     monkeypatch.setattr(MemoryLeft, "__init__", lambda self, wanted, *rest: made(self, wanted + (1 << 30), *rest))
     with pytest.raises(PluginCheckError, match="would have less than a tenth of their memory left"):

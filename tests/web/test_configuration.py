@@ -107,7 +107,7 @@ def test_trying_a_configuration_shows_what_would_move_and_why() -> None:
     assert {key: pod.spec.node_name for key, pod in shown.harness.scheduler.pods.items()} == before
 
 
-def test_a_node_that_would_not_fit_is_told_with_its_filter() -> None:
+def test_a_node_that_would_not_fit_is_reported_with_its_filter() -> None:
     shown = cluster()
     shown.harness.add(make_node("n0").capacity(cpu="8", memory="16Gi", pods="20").taint("new"))
     decisions = posted(shown, "configuration/try", {"yaml": HEADER})["decisions"]
@@ -153,7 +153,7 @@ def test_placed_pods_are_tried_though_only_retries_of_pending_pods_are_known() -
     assert found["moved"] > 0
 
 
-def test_no_more_placed_pods_are_tried_than_asked_for() -> None:
+def test_no_more_placed_pods_are_tried_than_requested() -> None:
     shown = cluster()
     shown.harness.add(make_pod("huge").req(cpu="100"))
     for _ in range(3):

@@ -23,7 +23,7 @@ def test_events_of_kubelets_do_not_crowd_out_the_others() -> None:
     assert rows.about("Pod default/other", 10) == []
 
 
-def test_news_come_in_the_order_in_which_they_were_told() -> None:
+def test_events_come_in_the_order_in_which_they_were_reported() -> None:
     rows = EventRows()
     components = ["kubelet", "default-scheduler", "kubelet", "job-controller", "kubelet"]
     for number, component in enumerate(components):

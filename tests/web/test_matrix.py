@@ -79,7 +79,7 @@ def test_the_matrix_of_a_waiting_pod_is_the_plain_explanation(name: str) -> None
 
 
 @pytest.mark.parametrize("name", ["plain", "large", "choosy", "spread", "apart"])
-def test_a_pod_that_has_a_node_is_looked_at_as_if_it_had_none(name: str) -> None:
+def test_a_pod_that_has_a_node_is_examined_as_if_it_had_none(name: str) -> None:
     harness = cluster()
     shown = LookedAt(harness)
     pod = PODS[name]

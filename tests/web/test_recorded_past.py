@@ -126,7 +126,7 @@ def test_plugins_may_print_and_times_may_be_absurd(tmp_path: Path, monkeypatch: 
     assert "is not in the record" in refused
 
 
-def test_a_record_that_is_none_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_that_is_none_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorded_past, "WRITTEN_SECONDS", 0.0)
     clock = RealClock()
     past = RecordedPast(str(tmp_path), clock)

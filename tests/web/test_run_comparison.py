@@ -58,7 +58,7 @@ def test_a_node_that_was_full_in_the_other_run_names_the_filter() -> None:
     assert comparison["onlyA"] == 1
 
 
-def test_a_pod_that_waits_here_is_told_with_what_holds_it() -> None:
+def test_a_pod_that_waits_here_is_reported_with_its_cause() -> None:
     shown = LookedAt(Harness(nodes=[make_node("n").capacity(cpu="1", pods="9")]))
     shown.harness.add(make_pod("p").req(cpu="2"))
     shown.harness.scheduler.schedule_one()
@@ -89,7 +89,7 @@ def test_a_configuration_that_cannot_be_used_is_refused() -> None:
     assert answer.status == 422
 
 
-def test_a_pod_that_a_gate_holds_here_is_told_with_its_gate() -> None:
+def test_a_pod_that_a_gate_holds_here_is_reported_with_its_gate() -> None:
     shown = LookedAt(Harness(nodes=[make_node("n").capacity(cpu="4", pods="9")]))
     shown.harness.add(make_pod("held").req(cpu="1").gate("wait"))
     (decision,) = posted(shown, "compare/run", {"pods": {"default/held": "n"}})["decisions"]

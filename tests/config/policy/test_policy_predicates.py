@@ -68,13 +68,13 @@ def test_volume_binding_also_reserves_and_binds_but_does_not_score() -> None:
     assert profile.plugins_at(ExtensionPoint.SCORE) == ()
 
 
-def test_volume_limits_of_providers_became_csi_limits_and_that_is_told() -> None:
+def test_volume_limits_of_providers_became_csi_limits_and_that_is_reported() -> None:
     body = "predicates: [{name: MaxEBSVolumeCount}]\n"
     assert "NodeVolumeLimits" in _filters(body)
     assert "predicates[0]: MaxEBSVolumeCount: its volumes are CSI volumes today" in converted(body).warnings[0]
 
 
-def test_node_conditions_became_taints_and_that_is_told() -> None:
+def test_node_conditions_became_taints_and_that_is_reported() -> None:
     assert "became a taint" in converted("predicates: [{name: CheckNodeMemoryPressure}]\n").warnings[0]
 
 
@@ -98,17 +98,17 @@ def test_required_labels_become_added_affinity() -> None:
     )
 
 
-def test_enabling_node_affinity_for_labels_alone_is_told() -> None:
+def test_enabling_node_affinity_for_labels_alone_is_reported() -> None:
     body = "predicates: [{name: Here, argument: {labelsPresence: {labels: [zone], presence: true}}}]\n"
     assert any("also checks the node selector" in warning for warning in converted(body).warnings)
 
 
-def test_arguments_of_predefined_predicates_are_left_out_and_that_is_told() -> None:
+def test_arguments_of_predefined_predicates_are_left_out_and_that_is_reported() -> None:
     body = "predicates: [{name: HostName, argument: {labelsPresence: {labels: [a]}}}]\n"
     assert "predicates[0].argument: HostName takes no argument, it is left out" in converted(body).warnings
 
 
-def test_label_presence_without_labels_is_left_out_and_that_is_told() -> None:
+def test_label_presence_without_labels_is_left_out_and_that_is_reported() -> None:
     warnings = converted("predicates: [{name: CheckNodeLabelPresence}]\n").warnings
     assert "predicates[0]: CheckNodeLabelPresence names no labels and is left out" in warnings
 

@@ -32,7 +32,7 @@ def test_without_priorities_the_defaults_of_old_run() -> None:
     }
 
 
-def test_of_the_defaults_only_preferring_to_avoid_pods_is_lost_and_that_is_told() -> None:
+def test_of_the_defaults_only_preferring_to_avoid_pods_is_lost_and_that_is_reported() -> None:
     lost = [warning for warning in converted("").warnings if "left out" in warning]
     assert [warning.partition(" is left out")[0] for warning in lost] == [
         "default priorities: NodePreferAvoidPodsPriority"
@@ -100,7 +100,7 @@ def test_only_selector_spreading_brings_the_system_defaults(priority: str, defau
     assert args == PodTopologySpreadArgs(defaulting_type=defaulting)
 
 
-def test_of_two_weights_for_one_plugin_the_first_by_name_counts_and_that_is_told() -> None:
+def test_of_two_weights_for_one_plugin_the_first_by_name_counts_and_that_is_reported() -> None:
     body = _priorities("{name: SelectorSpreadPriority, weight: 3}", "{name: EvenPodsSpreadPriority, weight: 2}")
     assert running(body).score_weights == {"PodTopologySpread": 2}
     assert (
@@ -128,7 +128,7 @@ def test_a_symmetric_weight_without_the_priority_is_told_to_have_no_effect() -> 
         "{name: Mine, weight: 1, argument: {labelPreference: {label: zone, presence: true}}}",
     ],
 )
-def test_preferences_that_cannot_be_kept_are_told(entry: str) -> None:
+def test_preferences_that_cannot_be_kept_are_reported(entry: str) -> None:
     conversion = converted(_priorities(entry))
     assert any(warning.startswith("priorities[0]: ") and "left out" in warning for warning in conversion.warnings)
     assert running(_priorities(entry)).score_weights == {}

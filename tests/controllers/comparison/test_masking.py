@@ -60,7 +60,7 @@ def test_two_runs_that_differ_in_chance_alone_are_equal() -> None:
     assert one["Event"][0]["message"] == "Created pod: web-<revision 1>-*"
 
 
-def test_revisions_are_told_apart_by_their_number() -> None:
+def test_revisions_are_distinguished_by_their_number() -> None:
     sets = [replica_set("6d4b9c8f5", 1), replica_set("7f9c66bdd9", 2, UIDS[1])]
     old = masked({"ReplicaSet": sets, "Pod": [pod("web-6d4b9c8f5", "x2k4z")]}, [])
     new = masked({"ReplicaSet": sets, "Pod": [pod("web-7f9c66bdd9", "x2k4z", UIDS[1])]}, [])

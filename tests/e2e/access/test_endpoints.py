@@ -40,13 +40,15 @@ def account(cluster: ShippedCluster, name: str, *roles: str) -> str:
 
 
 @pytest.mark.parametrize("path", PROTECTED)
-def test_nobody_is_asked_who_they_are(steersman: Steersman, path: str) -> None:
+def test_open_endpoints_need_no_authentication(steersman: Steersman, path: str) -> None:
     assert steersman.get(path)[0] == 401
     assert steersman.get(path, token="made-up")[0] == 401
 
 
 @pytest.mark.parametrize("path", PROTECTED)
-def test_somebody_without_rights_is_refused(shipped_cluster: ShippedCluster, steersman: Steersman, path: str) -> None:
+def test_a_user_without_permissions_is_refused(
+    shipped_cluster: ShippedCluster, steersman: Steersman, path: str
+) -> None:
     code, text = steersman.get(path, token=account(shipped_cluster, "stranger"))
     assert code == 403
     assert "system:serviceaccount:default:stranger" in text

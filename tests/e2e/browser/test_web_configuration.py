@@ -162,7 +162,7 @@ def test_a_former_moment_is_shown_on_every_page(browser: Browser, sandbox: WebSa
     assert_silent(seen, sandbox.address)
 
 
-def test_a_simulation_is_looked_at_in_a_file(
+def test_a_simulation_is_examined_in_a_file(
     browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report = tmp_path / "report.html"

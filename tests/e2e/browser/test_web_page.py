@@ -261,7 +261,7 @@ def test_commands_are_copied_with_the_kubeconfig(browser: Browser, sandbox: WebS
     assert seen.values[1][2] == f"steersman explain --kubeconfig {kubeconfig} -n default web-0"
 
 
-def test_the_token_is_asked_for_and_leaves_the_address(browser: Browser, sandbox: WebSandbox) -> None:
+def test_the_token_is_requested_and_leaves_the_address(browser: Browser, sandbox: WebSandbox) -> None:
     bare, _, token = sandbox.address.partition("#token=")
     seen = browser.visit(
         bare,
@@ -285,7 +285,7 @@ def test_the_token_is_asked_for_and_leaves_the_address(browser: Browser, sandbox
     }
 
 
-def test_what_is_not_there_is_told_in_a_sentence(browser: Browser, sandbox: WebSandbox) -> None:
+def test_what_is_not_there_is_reported_in_a_sentence(browser: Browser, sandbox: WebSandbox) -> None:
     seen = browser.visit(
         place(sandbox.address, "/pod/default/nobody"),
         ("wait_text", "[role=alert]", "nobody"),

@@ -27,7 +27,7 @@ def test_a_conflict_without_a_cause_is_tried_again(arena: Arena, proxy: FaultPro
         assert conflict.happened == 3
 
 
-def test_a_pod_that_somebody_else_bound_first_stays_there(arena: Arena, proxy: FaultProxy) -> None:
+def test_a_pod_that_another_client_bound_first_stays_there(arena: Arena, proxy: FaultProxy) -> None:
     arena.create_nodes(2)
     elsewhere = proxy.add(
         Interruption(
@@ -62,7 +62,7 @@ def test_a_pod_that_is_deleted_during_binding_leaves_its_room_to_others(arena: A
         arena.all_bound(steersman, follower, 1)
 
 
-def test_a_pod_that_is_recreated_during_binding_is_decided_anew(arena: Arena, proxy: FaultProxy) -> None:
+def test_a_pod_that_is_recreated_during_binding_is_decided_again(arena: Arena, proxy: FaultProxy) -> None:
     arena.create_nodes(1, cpu="1")
 
     def recreate(path: str) -> None:
@@ -76,7 +76,7 @@ def test_a_pod_that_is_recreated_during_binding_is_decided_anew(arena: Arena, pr
         assert recreated.happened == 1
 
 
-def test_a_node_that_is_deleted_during_binding_confuses_nobody(arena: Arena, proxy: FaultProxy) -> None:
+def test_a_node_that_is_deleted_during_binding_causes_no_inconsistency(arena: Arena, proxy: FaultProxy) -> None:
     """The server accepts the binding nevertheless; a controller would remove the pod with the node."""
     arena.create_nodes(1, "doomed")
     gone = proxy.add(

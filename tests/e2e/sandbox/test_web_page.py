@@ -126,7 +126,7 @@ def test_objects_are_created_and_the_clock_stepped_from_the_page(page: Page) -> 
     wait_until(lambda: page.get("pods?text=step&place=bound")["total"] == 2)
 
 
-def test_the_matrix_of_an_attempt_can_be_looked_at_later(page: Page) -> None:
+def test_the_matrix_of_an_attempt_can_be_examined_later(page: Page) -> None:
     decision = page.get("pods/default/seen")["decisions"][0]
     matrix = page.get(f"pods/default/seen/matrix?at={decision['at']}")
     assert (matrix["source"], matrix["node"]) == ("recorded", decision["node"])

@@ -91,7 +91,7 @@ def test_a_method_path_and_scheme_that_are_usual_take_a_byte_each() -> None:
     assert block == b"\x83\x87"
 
 
-def test_credentials_are_marked_so_that_nobody_on_the_way_remembers_them() -> None:
+def test_credentials_are_marked_as_never_indexed() -> None:
     assert encode_field("authorization", "Bearer x")[0] & 0xF0 == 0x10
 
 

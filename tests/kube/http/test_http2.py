@@ -102,7 +102,7 @@ def test_a_request_without_a_body_ends_with_its_head() -> None:
     play(script)
 
 
-def test_headers_are_read_when_they_are_asked_for() -> None:
+def test_headers_are_read_when_they_are_requested() -> None:
     async def script(connection: Http2Connection, wire: Wire) -> None:
         asked = ask(connection)
         await turn()

@@ -105,7 +105,7 @@ def test_many_requests_share_one_connection_and_wait_for_room() -> None:
     run(script())
 
 
-def test_a_server_that_goes_away_is_connected_to_anew() -> None:
+def test_a_server_that_goes_away_is_connected_to_again() -> None:
     def leaving(connection: int, stream: int, body: bytes) -> bytes:
         return answer(stream, body) + (frame(GO_AWAY, 0, 0, number(stream) + number(0)) if connection == 1 else b"")
 
@@ -247,7 +247,7 @@ def test_a_server_that_breaks_off_may_have_done_what_it_was_asked(pair: KeyPair)
     run(script())
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(pair: KeyPair, tmp_path: Path) -> None:
+def test_an_untrusted_certificate_is_refused(pair: KeyPair, tmp_path: Path) -> None:
     stranger = self_signed(tmp_path, "stranger")
 
     async def script() -> None:

@@ -135,7 +135,7 @@ def test_one_timer_serves_every_wait_whether_the_next_is_shorter_or_longer() -> 
     streaming(scenario)
 
 
-def test_a_time_that_is_over_while_nobody_waits_ends_nothing() -> None:
+def test_a_timeout_without_a_waiter_ends_nothing() -> None:
     async def scenario(stream: StreamedAnswer, transport: FakeTransport) -> None:
         stream.data_received(HEAD)
         reading = asyncio.ensure_future(stream.read(SECONDS))

@@ -17,7 +17,7 @@ def causes(cluster: MeasuredCluster) -> dict[str, float]:
     return {line.split('"')[1]: float(line.rpartition(" ")[2]) for line in lines}
 
 
-def test_pods_that_were_tried_in_vain_are_counted_by_what_stood_in_the_way(cluster: MeasuredCluster) -> None:
+def test_pods_of_failed_attempts_are_counted_by_cause(cluster: MeasuredCluster) -> None:
     cluster.add_pod("big", cpu="9")
     cluster.add_pod("huge", cpu="99")
     cluster.store.create(make_pod("picky").node_selector("disk", "ssd").obj())

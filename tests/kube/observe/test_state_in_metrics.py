@@ -97,7 +97,7 @@ def test_a_preemption_with_one_victim_that_does_not_terminate_yet_counts_all(clu
     assert preempted_victims(cluster, make_pod("a").terminating(), make_pod("b")) == 2
 
 
-def test_an_attempt_in_vain_to_make_room_counts_as_well(cluster: MeasuredCluster) -> None:
+def test_a_failed_preemption_attempt_counts_as_well(cluster: MeasuredCluster) -> None:
     cluster.add_pod("high", cpu="9", priority=10)
     cluster.run()
     assert cluster.value("preemption_attempts_total") == 1

@@ -34,7 +34,7 @@ class Door:
         return asyncio.run(self._control.decide(method, path, f"Bearer {token}" if token else ""))
 
 
-def test_open_paths_need_no_token_and_nobody_is_asked() -> None:
+def test_open_paths_need_no_token_and_no_review() -> None:
     door = Door()
     assert [door.decide(path) for path in ("/healthz", "/livez", "/readyz")] == [Granted()] * 3
     assert door.reviews.asked == []
@@ -44,7 +44,7 @@ def test_without_a_token_nothing_else_is_shown() -> None:
     assert Door().decide("/metrics") == Unauthenticated()
 
 
-def test_a_token_that_nobody_knows_is_not_authenticated() -> None:
+def test_an_unknown_token_is_not_authenticated() -> None:
     assert Door().decide("/metrics", "stolen") == Unauthenticated()
 
 
@@ -90,7 +90,7 @@ def test_rights_are_kept_by_path_and_verb() -> None:
     assert door.reviews.asked[-2:] == ["access prometheus get /debug/cache", "access prometheus head /metrics"]
 
 
-def test_an_api_server_that_cannot_be_asked_for_rights_leaves_it_undecided_and_unremembered() -> None:
+def test_an_api_server_that_cannot_be_requested_rights_leaves_it_undecided_and_unremembered() -> None:
     door = Door()
     door.decide("/configz", "monitor")
     door.reviews.failure = ConnectionError("refused")
@@ -99,7 +99,7 @@ def test_an_api_server_that_cannot_be_asked_for_rights_leaves_it_undecided_and_u
     assert isinstance(door.decide("/metrics", "monitor"), Granted)
 
 
-def test_an_api_server_that_cannot_be_asked_for_tokens_authenticates_nobody() -> None:
+def test_no_token_is_authenticated_while_the_api_server_does_not_answer() -> None:
     door = Door()
     door.reviews.failure = ConnectionError("refused")
     assert door.decide("/metrics", "monitor") == Unauthenticated()

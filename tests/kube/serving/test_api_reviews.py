@@ -43,7 +43,7 @@ def test_an_unknown_token_has_none() -> None:
     assert asyncio.run(ApiReviews(transport).review_token("stolen")) is None
 
 
-def test_access_is_asked_for_the_whole_user_and_the_path() -> None:
+def test_access_is_requested_the_whole_user_and_the_path() -> None:
     transport = Recording({"status": {"allowed": True, "reason": "RBAC: allowed"}})
     user = User("p", "7", ("a",), (("k", ("v",)),))
     assert asyncio.run(ApiReviews(transport).review_access(user, "get", "/metrics")) == Access(True, "RBAC: allowed")

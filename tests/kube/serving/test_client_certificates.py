@@ -104,12 +104,12 @@ def test_a_stranger_is_answered_with_401(tmp_path: Path) -> None:
     assert (answer.status, answer.json["reason"]) == (401, "Unauthorized")
 
 
-def test_a_stranger_does_not_see_what_is_open_to_those_who_show_nothing(tmp_path: Path) -> None:
+def test_a_client_with_an_untrusted_certificate_does_not_see_open_paths(tmp_path: Path) -> None:
     assert ask(tmp_path, STRANGERS.user("alice"), Everybody(), authorities(), path="/livez").status == 401
     assert ask(tmp_path, USERS.user("alice"), Everybody(), authorities(), path="/livez").status == 200
 
 
-def test_a_stranger_with_a_token_is_whom_the_token_names(tmp_path: Path) -> None:
+def test_a_client_with_an_untrusted_certificate_and_a_token_is_authenticated_by_the_token(tmp_path: Path) -> None:
     reviews = Everybody()
     token = {"Authorization": "Bearer monitor"}
     assert ask(tmp_path, STRANGERS.user("mallory"), reviews, authorities(), token).status == 200
@@ -157,13 +157,13 @@ def test_of_several_common_names_the_last_one_counts() -> None:
     assert found.name == "alice"
 
 
-def test_a_key_on_a_curve_that_go_does_not_know_names_nobody() -> None:
+def test_a_key_on_a_curve_unknown_to_go_authenticates_no_user() -> None:
     issuer = root()
     shown = Issuer("alice", issuer, key=ec.generate_private_key(ec.SECP256K1())).der
     assert CertificateUsers(ClientAuthorities(issuer.pem)).identify([shown], HeaderFields()) is None
 
 
-def test_what_is_no_certificate_names_nobody() -> None:
+def test_an_invalid_certificate_authenticates_no_user() -> None:
     users = CertificateUsers(authorities())
     assert users.identify([b"nonsense"], HeaderFields()) is None
     assert users.identify([der(USERS.user("alice").certificate), b"nonsense"], HeaderFields()) is None

@@ -21,7 +21,7 @@ def test_a_healthy_summary_is_short_unless_it_shall_be_verbose() -> None:
     assert Health("healthz", [PING]).summary().text == "ok"
 
 
-def test_a_failure_is_told_in_full_without_its_reason() -> None:
+def test_a_failure_is_reported_in_full_without_its_reason() -> None:
     answer = Health("readyz", [PING, failing("sched-handler-sync")]).summary()
     assert answer.status == HTTPStatus.INTERNAL_SERVER_ERROR
     assert answer.text == "[+]ping ok\n[-]sched-handler-sync failed: reason withheld\nreadyz check failed\n"
@@ -47,7 +47,7 @@ def test_a_single_check_tells_its_reason() -> None:
     assert health.single("nothing") is None
 
 
-def test_whoever_counts_is_told_of_every_check_of_a_summary() -> None:
+def test_metrics_get_every_check_of_a_summary() -> None:
     told: list[tuple[str, str, bool]] = []
     health = Health("readyz", [PING, failing("sync")], lambda *result: told.append(result))
     health.summary()

@@ -94,7 +94,7 @@ def test_many_requests_are_answered_until_both_sides_have_said_goodbye(loop: Loo
 
 
 @LOOPS
-def test_a_client_that_speaks_no_tls_or_leaves_in_the_middle_harms_nobody(loop: Loop) -> None:
+def test_a_client_that_speaks_no_tls_or_disconnects_early_does_not_affect_others(loop: Loop) -> None:
     def client(port: int) -> bytes:
         for nonsense in (b"", b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x00\x05hello", bytes(2000)):
             with socket.create_connection(("127.0.0.1", port), timeout=10) as plain:

@@ -40,7 +40,7 @@ def test_all_together_have_a_limit_too() -> None:
     assert sum(spend(budget, f"client-{number}", 100) for number in range(10)) == 50
 
 
-def test_only_so_many_are_under_way() -> None:
+def test_concurrent_reviews_are_limited() -> None:
     budget = ReviewBudget(ManualClock(), ReviewRates(under_way=1))
     with budget.spent_by("a"), pytest.raises(ReviewsExhausted), budget.spent_by("b"):
         pytest.fail("unreachable")

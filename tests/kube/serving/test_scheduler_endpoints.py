@@ -65,7 +65,7 @@ def test_resources_of_pods_are_metrics_of_their_own(cluster: MeasuredCluster) ->
     assert "scheduler_" not in text
 
 
-def test_health_checks_count_when_they_are_looked_at(cluster: MeasuredCluster) -> None:
+def test_health_checks_count_when_they_are_examined(cluster: MeasuredCluster) -> None:
     served = endpoints(cluster)
     assert "kubernetes_healthcheck{" not in get(served, "/metrics/slis")
     get(served, "/livez")

@@ -110,13 +110,13 @@ def test_decisions_on_a_pod_are_explained_on_demand() -> None:
     assert "not tried: held back" in get(f"{path}?explain=table", "monitor", reviews=reviews).text
 
 
-def test_a_pod_that_nobody_knows_is_not_found() -> None:
+def test_an_unknown_pod_is_not_found() -> None:
     path = "/debug/decisions/default/nobody"
     answer = get(f"{path}?explain", "monitor", reviews=with_rights(path))
     assert (answer.status, answer.text) == (404, "nothing is known of pod default/nobody\n")
 
 
-def test_unknown_paths_are_not_told_apart_from_forbidden_ones_by_strangers() -> None:
+def test_unknown_paths_look_like_forbidden_ones_without_permissions() -> None:
     assert get("/secret").status == 401
     assert get("/secret", "guest").status == 403
     answer = get("/secret", "monitor", reviews=with_rights("/secret"))

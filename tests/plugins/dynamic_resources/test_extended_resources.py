@@ -28,12 +28,12 @@ def test_nodes_provide_devices_or_the_resource_itself() -> None:
     assert cluster().reasons(POD.info()) == {"a": "", "plugin": "", "bare": "cannot allocate all claims"}
 
 
-def test_the_class_can_be_asked_for_by_its_own_name() -> None:
+def test_the_class_can_be_requested_by_its_own_name() -> None:
     pod = make_pod("train").req(**{"deviceclass.resource.kubernetes.io/gpus": "2"})
     assert cluster().reasons(pod.info())["a"] == ""
 
 
-def test_a_resource_that_nobody_provides_does_not_fit() -> None:
+def test_a_resource_without_a_provider_does_not_fit() -> None:
     pod = make_pod("train").req(**{GPU: "1", "example.com/tpu": "1"})
     assert set(cluster().reasons(pod.info()).values()) == {"cannot fit resource"}
 
@@ -42,7 +42,7 @@ def test_without_the_gate_it_is_none_of_its_business() -> None:
     assert cluster({"DRAExtendedResource": False}).pre_filter(POD.info()) == SKIP
 
 
-def test_a_claim_is_created_for_the_devices_and_the_pod_is_told() -> None:
+def test_a_claim_is_created_for_the_devices_and_the_pod_is_reported() -> None:
     one, pod = cluster(), POD.info()
     one.place(pod, "a")
     claim = one.claim("train-extended-resources-x")

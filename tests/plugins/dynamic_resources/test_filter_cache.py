@@ -113,7 +113,7 @@ def test_what_is_remembered_is_what_would_be_found(seed: int) -> None:
         days.step()
 
 
-def test_a_node_that_changes_is_looked_at_again() -> None:
+def test_a_node_that_changes_is_examined_again() -> None:
     zonal = make_slice("s").where("zone", "a").device("d")
     one = OnePlugin(make_resource_claim("c").asks("r", "any"), make_device_class("any"), zonal)
     pod = make_pod("p").resource_claim("c").info()
@@ -124,7 +124,7 @@ def test_a_node_that_changes_is_looked_at_again() -> None:
         assert (status.message if status is not None else None) == reason
 
 
-def test_a_class_that_changes_is_looked_at_again() -> None:
+def test_a_class_that_changes_is_examined_again() -> None:
     one = OnePlugin(make_resource_claim("c").asks("r", "any"), make_device_class("any"), *SLICES[:1], nodes=NODES[:1])
     pod = make_pod("p").resource_claim("c").info()
     assert one.reasons(pod) == {"a": ""}

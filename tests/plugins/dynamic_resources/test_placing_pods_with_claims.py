@@ -82,7 +82,7 @@ def test_a_refusal_of_the_server_gives_the_devices_back() -> None:
     assert one.reasons(OTHER)["a"] == ""
 
 
-def test_a_claim_that_somebody_else_allocated_meanwhile_is_left_alone() -> None:
+def test_a_claim_allocated_by_another_client_meanwhile_is_left_alone() -> None:
     one = cluster()
     one.take(TRAIN, "a")
     taken = make_resource_claim("gpu").asks("r", "any").allocated(("r", "gpu.example.com", "b", "b1"), on_node="b")

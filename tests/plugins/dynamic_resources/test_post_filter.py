@@ -45,7 +45,7 @@ def cluster(claim: ResourceClaimBuilder) -> OnePlugin:
     return OnePlugin(claim, make_device_class("any"), make_slice("a").on_node("a").device("d"), nodes=NODES)
 
 
-def test_an_allocation_that_nobody_uses_is_given_up() -> None:
+def test_an_unused_allocation_is_dropped() -> None:
     one = cluster(ELSEWHERE)
     assert post_filter(one) == REASON_DEALLOCATED
     assert one.claim("gpu").status.allocation is None

@@ -103,7 +103,7 @@ def test_a_device_that_was_taken_meanwhile_is_not_given_again() -> None:
     assert one.found("a") == ["t", "u"]
 
 
-def test_slices_that_changed_meanwhile_are_searched_anew() -> None:
+def test_slices_that_changed_meanwhile_are_searched_again() -> None:
     one = Postponing(make_resource_claim("c").asks("r", "any", count=2))
     work = one.cycle(nodes=NODES[:1])
     assert not isinstance(work, dict)

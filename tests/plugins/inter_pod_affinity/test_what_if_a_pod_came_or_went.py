@@ -97,7 +97,7 @@ def test_verdicts_follow_the_counts() -> None:
     ]
 
 
-def test_the_series_starts_anew_when_its_only_pod_goes() -> None:
+def test_the_series_starts_again_when_its_only_pod_goes() -> None:
     series = FOO_BAR.pod_affinity("zone", is_in("foo", "bar"))
     first = series.name("first").node("a")
     cycle = Cycle(series, NODES, [first])

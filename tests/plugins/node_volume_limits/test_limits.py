@@ -54,7 +54,7 @@ def test_pods_without_such_volumes_are_left_out() -> None:
     assert verdict(make_pod().volume(api.Volume(name="tmp", empty_dir=api.EmptyDir()))) == SKIP
 
 
-def test_a_missing_claim_of_the_new_pod_is_told() -> None:
+def test_a_missing_claim_of_the_new_pod_is_reported() -> None:
     text = 'looking up PVC default/new: persistentvolumeclaim "new" not found'
     assert verdict(NEW) == unresolvable(text)
 

@@ -44,7 +44,7 @@ def one_tainted(effect: str = "NoSchedule") -> list[PlainNodeInfo]:
         pytest.param(web().required_node_affinity(is_in("disk", "ssd")), id="node affinity"),
     ],
 )
-def test_nodes_that_the_pod_cannot_use_do_not_count_unless_told_so(pod: PodBuilder) -> None:
+def test_nodes_that_the_pod_cannot_use_count_only_by_policy(pod: PodBuilder) -> None:
     nodes = some_with_disk()
 
     assert fitting(pod.spread(ZONE, selector=WEB), nodes) == "xy"

@@ -21,7 +21,7 @@ def test_labels_named_by_match_label_keys_tell_pods_apart() -> None:
     assert plugin.pod_fragment(pod.label("version", "1").label("index", "7").info()) == first
 
 
-def test_pods_of_different_services_are_told_apart() -> None:
+def test_pods_of_different_services_have_different_fragments() -> None:
     cluster = SpreadCluster()
     plugin = cluster.plugin(SYSTEM_DEFAULTS)
     alone = plugin.pod_fragment(web().info())
@@ -40,7 +40,7 @@ def test_replicas_share_a_fragment_whatever_their_index() -> None:
     assert plugin.pod_fragment(replicas[0]) != plugin.pod_fragment(web().info())
 
 
-def test_without_constraints_nothing_tells_pods_apart() -> None:
+def test_without_constraints_all_pods_have_one_fragment() -> None:
     cluster = SpreadCluster()
     cluster.set_object(make_service("web").selector(WEB).obj())
     plugin = cluster.plugin(NO_DEFAULTS)

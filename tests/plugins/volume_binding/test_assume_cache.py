@@ -66,7 +66,7 @@ def test_restoring_another_version_changes_nothing() -> None:
     assert volumes.get("disk") == choice
 
 
-def test_a_newer_version_overrules_the_choice_for_good() -> None:
+def test_a_newer_version_overrules_the_choice_permanently() -> None:
     volumes, store = believed(DISK)
     volumes.assume(DISK.label("chosen", "yes").obj())
     newer = DISK.resource_version(6).obj()

@@ -151,7 +151,7 @@ def test_the_claim_or_the_volume_may_go_meanwhile() -> None:
     failure((cluster, cycle), 'binding volumes: failed to check binding: persistentvolumes "disk" not found')
 
 
-def test_somebody_may_undo_the_binding() -> None:
+def test_the_binding_may_be_undone_by_another_client() -> None:
     cluster, cycle = static()
     after(cluster, 1, DISK.resource_version(3).obj())
     failure((cluster, cycle), 'binding volumes: ClaimRef got reset for pv "disk"')

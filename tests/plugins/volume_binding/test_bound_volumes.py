@@ -36,12 +36,12 @@ def test_every_volume_must_match() -> None:
     assert cluster.filter(POD.pvc("more"), "b") == CONFLICT
 
 
-def test_the_name_of_the_node_is_not_looked_at() -> None:
+def test_the_name_of_the_node_is_not_examined() -> None:
     elsewhere = make_volume("disk").on(is_in("zone", "a"))
     assert VolumeCluster(CLAIM, elsewhere, nodes=[make_node("x").label("zone", "a")]).filter(POD, "x") is None
 
 
-def test_a_volume_that_does_not_exist_is_told() -> None:
+def test_a_volume_that_does_not_exist_is_reported() -> None:
     assert VolumeCluster(CLAIM, nodes=NODES).filter(POD, "a") == unresolvable(ERR_REASON_PV_NOT_EXIST)
 
 

@@ -64,7 +64,7 @@ def test_a_class_without_binding_mode_is_a_fault() -> None:
     assert status.message == 'VolumeBindingMode not set for StorageClass "odd"'
 
 
-def test_missing_lost_and_vanishing_claims_are_told() -> None:
+def test_missing_lost_and_vanishing_claims_are_reported() -> None:
     assert VolumeCluster().pre_filter(POD) == unresolvable('persistentvolumeclaim "data" not found')
     lost = make_claim("data").wants("disk").phase("Lost")
     text = 'persistentvolumeclaim "data" bound to non-existent persistentvolume "disk"'

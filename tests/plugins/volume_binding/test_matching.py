@@ -135,7 +135,7 @@ def test_all_claims_must_find_a_volume() -> None:
     assert chosen(claim("one"), claim("two"), volume("v")) == CONFLICT
 
 
-def test_reasons_of_bound_and_unbound_claims_are_told_together() -> None:
+def test_reasons_of_bound_and_unbound_claims_are_reported_together() -> None:
     bound = make_claim("bound").bound("far")
     far = volume("far").on(is_in("host", "b"))
     both = unresolvable(ERR_REASON_NODE_CONFLICT, ERR_REASON_BIND_CONFLICT)

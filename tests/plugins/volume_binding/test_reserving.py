@@ -80,7 +80,7 @@ def test_what_the_api_server_shows_later_overrules() -> None:
     assert world.filter(make_pod("later").pvc("two"), "a") is None
 
 
-def test_a_volume_that_was_set_aside_by_somebody_is_not_assumed_anew() -> None:
+def test_a_volume_reserved_before_is_not_assumed_again() -> None:
     mine = DISK.claimed(ONE)
     world = VolumeCluster(ONE, mine, LOCAL, nodes=NODES)
     assert reserved(world, "one").volumes("a").bindings[0].volume == mine.obj()
@@ -125,7 +125,7 @@ def test_pods_without_claims_pass_through() -> None:
     plugin.unreserve(state, pod, "a")
 
 
-def test_a_node_that_filter_did_not_look_at_is_looked_at_now() -> None:
+def test_a_node_that_filter_did_not_look_at_is_examined_now() -> None:
     world = cluster()
     cycle = Cycle(world, make_pod().pvc("one"))
     assert cycle.reserve("b") is None

@@ -90,7 +90,7 @@ def test_targets_are_the_same_whatever_the_portal() -> None:
     assert outcome(iscsi(portal="a"), iscsi(portal="b")) == CONFLICT
 
 
-def test_pods_without_such_disks_are_not_looked_at() -> None:
+def test_pods_without_such_disks_are_not_examined() -> None:
     assert outcome(None, gce()) == SKIP
     assert outcome(api.Volume(name="tmp", empty_dir=api.EmptyDir()), gce()) == SKIP
 

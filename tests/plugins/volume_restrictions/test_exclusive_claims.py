@@ -47,7 +47,7 @@ def test_a_claim_of_the_same_name_in_another_namespace_does_not_matter() -> None
     assert plugin_on([node], EXCLUSIVE).pre_filter(CycleState(), make_pod().pvc("mine").info(), [node]) == SKIP
 
 
-def test_a_missing_claim_is_told() -> None:
+def test_a_missing_claim_is_reported() -> None:
     status = plugin_on([]).pre_filter(CycleState(), make_pod().pvc("mine").info(), [])
     assert status == unresolvable('persistentvolumeclaim "mine" not found')
 

@@ -103,7 +103,7 @@ def test_other_claims_must_have_a_volume() -> None:
     assert pre_filter(claim, unset) == unresolvable('VolumeBindingMode not set for StorageClass "fast"')
 
 
-def test_missing_claims_and_volumes_are_told() -> None:
+def test_missing_claims_and_volumes_are_reported() -> None:
     assert pre_filter() == unresolvable('persistentvolumeclaim "data" not found')
     assert pre_filter(make_claim("data").bound("disk").obj()) == unresolvable('persistentvolume "disk" not found')
 

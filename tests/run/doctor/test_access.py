@@ -46,7 +46,7 @@ def test_the_lease_is_asked_about_by_its_name() -> None:
     }
 
 
-def test_the_rights_of_somebody_else_may_be_asked_about() -> None:
+def test_the_permissions_of_another_user_may_be_checked() -> None:
     server = ApiServer()
     report = examined(server, subject="system:serviceaccount:kube-system:steersman")
     assert of(report, "access", Level.OK)[0].message.endswith(" to system:serviceaccount:kube-system:steersman")

@@ -31,7 +31,7 @@ def test_clocks_that_agree_are_fine() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "level"), [(20.0, Level.WARN), (-20.0, Level.WARN), (3600.0, Level.FAIL)])
-def test_a_clock_that_is_off_is_told(seconds: float, level: Level) -> None:
+def test_a_clock_that_is_off_is_reported(seconds: float, level: Level) -> None:
     off = ManualClock(RealClock().now() + seconds)
     (finding,) = of(examined(ApiServer(), clock=off), "clock", level)
     assert ("ahead of" if seconds > 0 else "behind") in finding.message

@@ -60,7 +60,7 @@ def test_no_leader_election_is_a_warning() -> None:
     assert finding.message.startswith("leader election is off")
 
 
-def test_what_must_not_be_read_is_said() -> None:
+def test_what_must_not_be_read_is_reported() -> None:
     server = ApiServer()
     server.faults.refuse(403, times=99, part_of_path="/leases", reason="Forbidden")
     (finding,) = of(examined(server), "lease", Level.WARN)

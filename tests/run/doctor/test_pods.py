@@ -39,7 +39,7 @@ def test_replicas_follow_each_other_and_rivals_alternate(instances: tuple[str, .
     assert level in {finding.level for finding in findings if finding.check == "schedulers"}
 
 
-def test_pods_that_ask_for_a_scheduler_that_nobody_hears_are_named() -> None:
+def test_pods_of_a_scheduler_that_does_not_run_are_named() -> None:
     server = ApiServer()
     for index in range(4):
         server.store.create(make_pod(f"lost-{index}").scheduler("ghost").obj())
@@ -48,7 +48,7 @@ def test_pods_that_ask_for_a_scheduler_that_nobody_hears_are_named() -> None:
     assert finding.message == f"nothing was heard lately of scheduler ghost; pods that ask for it: 4 ({some})"
 
 
-def test_pods_of_a_scheduler_that_is_heard_or_holds_its_lease_are_fine() -> None:
+def test_pods_of_a_scheduler_with_recent_events_or_a_lease_are_fine() -> None:
     server = ApiServer()
     server.store.create(make_pod("theirs").scheduler("other").obj())
     server.store.create(an_event("e", "other", "other-host", HOUR))
@@ -59,7 +59,7 @@ def test_pods_of_a_scheduler_that_is_heard_or_holds_its_lease_are_fine() -> None
     assert of(report, "pods", Level.OK)[0].message == "pods that wait for night: 0"
 
 
-def test_placed_and_terminating_pods_wait_for_nobody() -> None:
+def test_placed_and_terminating_pods_need_no_scheduler() -> None:
     server = ApiServer()
     server.store.create(make_pod("placed").scheduler("ghost").node("n1").obj())
     assert not of(examined(server), "pods", Level.WARN)

@@ -65,7 +65,7 @@ def test_a_kind_that_scheduling_cannot_do_without_must_be_served(kind: type[api.
     assert finding.message.startswith(f"{kind.PLURAL} of ")
 
 
-def test_a_kind_of_a_plugin_may_be_missing_and_its_definition_is_asked_for() -> None:
+def test_a_kind_of_a_plugin_may_be_missing_and_its_definition_is_requested() -> None:
     rates = api.custom_kind("example.com/v1", "Rate", "rates")
     (finding,) = of(examined(ApiServer(), kinds=with_custom([rates])), "versions", Level.WARN)
     assert finding.message == "rates of example.com/v1 are not served"

@@ -49,7 +49,7 @@ def test_only_the_first_disagreements_are_written(tmp_path: Path) -> None:
     assert not writer.wants_more()
 
 
-def test_a_directory_that_cannot_be_made_is_told_at_once(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_made_is_reported_immediately(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
         DifferenceWriter(tmp_path / "file" / "differences", default_configuration())

@@ -51,7 +51,7 @@ def test_it_ends_after_as_many_decisions_as_wanted() -> None:
     assert summary.counts == {ComparisonClass.SAME: 2}
 
 
-def test_it_ends_when_the_time_is_over_and_looks_at_what_is_left() -> None:
+def test_it_ends_when_the_time_is_over_and_examines_what_is_left() -> None:
     summary = followed(cluster(nodes=2), ShadowOptions(hold=60.0, duration=0.5))
     assert summary.counts == {ComparisonClass.TIE: 1}
 

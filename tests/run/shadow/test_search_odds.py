@@ -45,7 +45,7 @@ def test_a_node_that_chance_may_have_kept_from_a_search_is_sampling() -> None:
     assert found.search.chance == pytest.approx(123 / 240 * 122 / 239)
 
 
-def test_a_node_that_no_search_can_have_missed_so_much_for_is_a_disagreement() -> None:
+def test_a_node_that_no_search_can_have_missed_is_a_disagreement() -> None:
     cluster = WatchedCluster(*(node(f"n{at:03}", "32" if at < 100 else "8") for at in range(240)))
     cluster.see(pod("web", "2"))
     cluster.bind("web", "n100")

@@ -55,7 +55,7 @@ def test_empty_nodes_go_when_they_were_not_needed_for_long_enough() -> None:
     assert (result.numbers["nodesRemoved"], result.numbers["nodes"]) == (2, 1)
 
 
-def test_only_so_many_empty_nodes_go_at_a_time() -> None:
+def test_empty_nodes_are_removed_in_limited_batches() -> None:
     result = run(count=5, settings={"maxEmptyBulkDelete": 2})
     assert [text.rpartition(" removed")[0] for text in actions(result)] == [
         "2 nodes n0 … n1",

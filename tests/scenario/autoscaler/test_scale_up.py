@@ -34,7 +34,7 @@ def test_nodes_arrive_when_they_have_booted() -> None:
     assert result.placements["default/p"].at >= 100
 
 
-def test_nodes_that_boot_are_not_asked_for_again() -> None:
+def test_nodes_that_boot_are_not_requested_again() -> None:
     timeline = [*applied(a_deployment(replicas=4)), {"at": 30, "scale": {"target": "deploy/web", "replicas": 6}}]
     result = run_scenario(autoscaled(a_pool(cpu="2", bootSeconds=300), timeline=timeline))
     grown = [text for text in actions(result) if "grows" in text]

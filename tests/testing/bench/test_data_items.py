@@ -48,7 +48,7 @@ def test_throughput_comes_with_percentiles_and_threshold(written: Written) -> No
     assert item["data"]["AverageThreshold"] == 7
 
 
-def test_latencies_are_told_apart_by_labels_and_all_items_have_all_labels(written: Written) -> None:
+def test_latencies_are_distinguished_by_labels_and_all_items_have_all_labels(written: Written) -> None:
     points = items_of(written.document, "scheduler_framework_extension_point_duration_seconds")
     assert {item["labels"]["extension_point"] for item in points} >= {"Filter", "Score"}
     (throughput,) = items_of(written.document, "SchedulingThroughput")

@@ -91,7 +91,7 @@ def test_an_update_of_a_node_changes_what_it_offers(tmp_path: Path) -> None:
     play(act)
 
 
-def test_churn_creates_as_many_objects_as_it_is_told(tmp_path: Path) -> None:
+def test_churn_creates_the_given_number_of_objects(tmp_path: Path) -> None:
     async def act(stage: Stage) -> None:
         churn = Churn(
             opcode="churn",
@@ -107,7 +107,7 @@ def test_churn_creates_as_many_objects_as_it_is_told(tmp_path: Path) -> None:
     play(act)
 
 
-def test_churn_deletes_what_it_created_and_creates_it_anew(tmp_path: Path) -> None:
+def test_churn_deletes_what_it_created_and_creates_it_again(tmp_path: Path) -> None:
     async def act(stage: Stage) -> None:
         table = stage.host.scheduler.cache.nodes
         nodes = table.node_count

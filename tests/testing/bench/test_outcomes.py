@@ -45,7 +45,7 @@ def test_without_a_threshold_there_is_nothing_to_compare(tmp_path: Path) -> None
     assert outcome.compared(outcome.measurements[0]) is None
 
 
-def test_kinds_that_nobody_reads_are_unsupported_with_the_reason(tmp_path: Path) -> None:
+def test_unread_kinds_are_unsupported_with_the_reason(tmp_path: Path) -> None:
     create = {"opcode": "createAny", "templatePath": "gadget.yaml", "namespace": "a"}
     file = write(tmp_path, test_case(create, MEASURED_PODS), gadget="apiVersion: v1\nkind: Gadget\n")
     outcome = outcome_of(file)
@@ -60,7 +60,7 @@ def test_gates_that_depend_on_one_that_is_turned_off_follow_it(tmp_path: Path) -
     assert any("InPlacePodLevelResourcesVerticalScaling is off too" in note for note in outcome.notes)
 
 
-def test_gates_that_are_locked_are_told_and_left_alone(tmp_path: Path) -> None:
+def test_locked_gates_are_reported_and_not_set(tmp_path: Path) -> None:
     gates = {"NodeDeclaredFeatures": False, "SchedulerAsyncAPICalls": True}
     outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, MEASURED_PODS, featureGates=gates)))
     assert outcome.notes == ("NodeDeclaredFeatures=false is locked",)

@@ -62,7 +62,7 @@ def test_another_kind_than_the_operation_needs_is_refused(tmp_path: Path) -> Non
         template(tmp_path, pod()).make_object(api.Node)
 
 
-def test_a_kind_that_nobody_reads_is_told_apart(tmp_path: Path) -> None:
+def test_an_unread_kind_is_recognised(tmp_path: Path) -> None:
     with pytest.raises(UnknownKind, match="Gadget"):
         template(tmp_path, "apiVersion: v1\nkind: Gadget").draft()
 

@@ -48,5 +48,5 @@ def test_nothing_scheduled_is_no_throughput() -> None:
 
 
 @pytest.mark.parametrize(("percent", "expected"), [(50, 2.0), (90, 4.0), (99, 4.0), (25, 1.0)])
-def test_a_percentile_is_the_smallest_value_that_so_many_do_not_exceed(percent: int, expected: float) -> None:
+def test_a_percentile_is_the_smallest_value_that_the_given_share_does_not_exceed(percent: int, expected: float) -> None:
     assert percentile([1.0, 2.0, 3.0, 4.0], percent) == expected

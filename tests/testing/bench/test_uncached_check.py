@@ -26,7 +26,7 @@ def test_decisions_are_the_same_when_nothing_is_kept(tmp_path: Path) -> None:
     assert outcome.notes == ("4 evaluations are the same without caches",)
 
 
-def test_one_in_so_many_may_be_compared(tmp_path: Path) -> None:
+def test_one_in_n_decisions_may_be_compared(tmp_path: Path) -> None:
     outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, MEASURED_PODS)), check_every=3)
     assert outcome.notes == ("1 evaluations are the same without caches",)
 
@@ -43,7 +43,7 @@ def test_a_column_that_is_wrong_is_found() -> None:
     play(act)
 
 
-def test_a_decision_that_differs_is_found_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decision_that_differs_is_found_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from steersman.scheduler.engine.columnar import ColumnarEvaluation
 
     monkeypatch.setattr(ColumnarEvaluation, "feasible", lambda self: [])

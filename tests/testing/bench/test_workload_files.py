@@ -53,7 +53,7 @@ def test_a_threshold_may_depend_on_the_topic_which_is_the_folder(tmp_path: Path)
     assert [case.threshold_of(workload) for workload in case.workloads] == [5, 9, 0]
 
 
-def test_a_threshold_is_about_the_average_throughput_unless_something_else_is_said(tmp_path: Path) -> None:
+def test_a_threshold_is_about_the_average_throughput_unless_something_else_is_reported(tmp_path: Path) -> None:
     own = {"name": "M", "dataBucket": "Perc99", "expectLower": True}
     workloads = [{"name": "one", "thresholdMetricSelector": own}, {"name": "two"}]
     (case,) = load(write(tmp_path, test_case(MEASURED_PODS, workloads=workloads)))
@@ -117,7 +117,7 @@ def test_names_must_be_unique(tmp_path: Path) -> None:
     assert "same name: workload w" in refusal(write(tmp_path, test_case(MEASURED_PODS, workloads=twice)))
 
 
-def test_a_test_case_without_a_name_is_told_by_its_place(tmp_path: Path) -> None:
+def test_a_test_case_without_a_name_is_reported_by_its_place(tmp_path: Path) -> None:
     nameless = {"workloadTemplate": [MEASURED_PODS], "workloads": [{"name": "w"}]}
     assert "test case [1]" in refusal(write(tmp_path, test_case(MEASURED_PODS), nameless))
 

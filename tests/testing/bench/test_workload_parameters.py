@@ -35,7 +35,7 @@ def test_a_set_of_pods_becomes_an_operation_for_each_namespace() -> None:
     assert [(step.namespace, step.count) for step in made if isinstance(step, CreatePods)] == [("ns-0", 7), ("ns-1", 7)]
 
 
-def test_parameters_that_nobody_asks_for_are_known() -> None:
+def test_unused_parameters_are_known() -> None:
     parameters = Parameters({"n": 1, "m": 2})
     list(unrolled([nodes("$n")], parameters))
     assert parameters.unused() == ["m"]

@@ -19,7 +19,7 @@ def names(*tests: str, labels: str = "") -> list[str]:
     return [selected.name for selected in select(CASES, tests, labels)]
 
 
-def test_all_are_selected_unless_something_else_is_said() -> None:
+def test_all_are_selected_unless_something_else_is_reported() -> None:
     assert names() == ["Basic/small", "Basic/large", "BasicSpread/small"]
 
 

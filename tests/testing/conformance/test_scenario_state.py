@@ -51,7 +51,7 @@ def test_a_volume_stays_reserved_when_another_pod_shares_the_claim(scalar: bool)
 
 
 @both_engines
-def test_a_pod_that_lost_its_nomination_looks_at_all_nodes(scalar: bool) -> None:
+def test_a_pod_that_lost_its_nomination_examines_all_nodes(scalar: bool) -> None:
     pods = [pod("greater", cpu="1", priority=100), nominated(pod("lesser", priority=10), to="n1")]
     preempted: Document = {
         "pod": "default/greater",

@@ -76,7 +76,7 @@ def test_a_missing_program_is_named_and_how_to_get_it(monkeypatch: pytest.Monkey
         Binaries.find()
 
 
-def test_a_program_beside_them_is_looked_for_when_it_is_asked_for(tmp_path: Path) -> None:
+def test_a_program_beside_them_is_looked_for_when_it_is_requested(tmp_path: Path) -> None:
     found = Binaries.in_folder(install(tmp_path / "assets", (*PROGRAMS, "kubectl")))
 
     assert found.program("kubectl") == tmp_path / "assets" / "kubectl"

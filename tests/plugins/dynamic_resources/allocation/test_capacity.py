@@ -89,7 +89,7 @@ def test_a_capacity_that_the_device_does_not_have_is_not_found() -> None:
     assert devices([other], [shared()]) is None
 
 
-def test_a_device_that_is_not_shared_must_have_as_much_as_is_asked_for() -> None:
+def test_a_device_that_is_not_shared_must_have_as_much_as_is_requested() -> None:
     capacity = {"memory": api.DeviceCapacity(value="10Gi")}
     single = make_slice("n").on_node("n").devices(api.Device(name="d", capacity=capacity))
     assert devices([asking("10Gi")], [single]) == ["n/d"]

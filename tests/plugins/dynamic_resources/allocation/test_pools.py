@@ -42,7 +42,7 @@ def test_a_generation_that_is_about_to_be_replaced_elsewhere_is_ignored() -> Non
     assert devices([ONE], [here, there]) is None
 
 
-def test_all_devices_of_an_incomplete_pool_cannot_be_told() -> None:
+def test_all_devices_of_an_incomplete_pool_cannot_be_allocated() -> None:
     with pytest.raises(
         AllocationFault, match=r"asks for all devices, but resource pool .*/p is currently being updated"
     ):
