@@ -12,7 +12,7 @@ import ipaddress
 import logging
 import socket
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -158,15 +158,8 @@ async def _running(
             url = f"https://{_host(options.bind_address)}:{port}"
             if options.kubeconfig is not None:
                 write_kubeconfig(options.kubeconfig, kubeconfig_document(url, credentials))
-            serving: AbstractAsyncContextManager[SandboxPage | None] = nullcontext()
-            if schedulers is not None and options.web_port is not None:
-                page_clock, configuration = SandboxClock(clock, clock_page), _applied(options, schedulers)
-                actions = SandboxActions(store, catalog, service, page_clock, configuration, durable)
-                web = SandboxWeb(
-                    store, schedulers, actions, _absolute(options.kubeconfig), _fixes(options, configuration)
-                )
-                serving = served_page(options.web_port, web)
-            async with serving as page:
+            actions = partial(SandboxActions, store, catalog, service, SandboxClock(clock, clock_page), durable=durable)
+            async with _web_page(options, store, schedulers, actions) as page:
                 try:
                     yield Sandbox(
                         url, options.kubeconfig, store, clock, timers, credentials, failure, tuple(notes), page
@@ -179,9 +172,20 @@ async def _running(
         await journal.close()
 
 
-def _applied(options: SandboxOptions, schedulers: ReplaceableScheduler) -> AppliedConfiguration:
+def _web_page(
+    options: SandboxOptions,
+    store: Store,
+    schedulers: ReplaceableScheduler | None,
+    make_actions: Callable[[AppliedConfiguration], SandboxActions],
+) -> AbstractAsyncContextManager[SandboxPage | None]:
+    """Return the context in which the web page is served, if it is requested and there is a scheduler to show."""
+    if schedulers is None or options.web_port is None:
+        return nullcontext()
     written = ConfigurationSource(configuration_text(options.config_file), options.config_file)
-    return AppliedConfiguration(schedulers, written)
+    configuration = AppliedConfiguration(schedulers, written)
+    fixes = _fixes(options, configuration)
+    web = SandboxWeb(store, schedulers, make_actions(configuration), _absolute(options.kubeconfig), fixes)
+    return served_page(options.web_port, web)
 
 
 def _fixes(options: SandboxOptions, configuration: AppliedConfiguration) -> PodFixes | None:

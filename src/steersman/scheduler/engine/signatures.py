@@ -9,7 +9,7 @@ The signature found for a pod is reused for other pods of its template.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from weakref import ref
 
 from steersman.base import CacheSpec, WeakValueCache
@@ -117,11 +117,7 @@ class SignatureEntry:
         self.live_scores = [step for step in plan.live_scores if step.name not in scored]
         decided = pinning | pre_filter_answers.keys() | plan.cluster_filters
         by_kernels = (
-            all(
-                result is None and (status is None or is_skip(status)) for result, status in pre_filter_answers.values()
-            )
-            and all(call.name in decided for call in plan.profile.pre_filter)
-            and not any(isinstance(part, ClusterFilterKernel) and _may_refuse(part) for _, part in filters)
+            _kernels_decide(filters, pre_filter_answers, decided, plan)
             and not self.live_filters
             and not self.promised_filters
         )
@@ -144,6 +140,17 @@ class SignatureEntry:
             or profile.pre_bind.for_pod(pod)
             or not profile.binds_by_default
         )
+
+
+def _kernels_decide(
+    filters: list[tuple[FilterStep, FilterPart]], answers: Mapping[str, Answer], decided: Collection[str], plan: Plan
+) -> bool:
+    """Return whether PreFilter neither rejects nor restricts, and cluster kernels do not refuse the pod."""
+    return (
+        all(result is None and (status is None or is_skip(status)) for result, status in answers.values())
+        and all(call.name in decided for call in plan.profile.pre_filter)
+        and not any(isinstance(part, ClusterFilterKernel) and _may_refuse(part) for _, part in filters)
+    )
 
 
 def _kernels(parts: Iterable[tuple[object, FilterPart | ScorePart]]) -> Iterator[FilterKernel | ScoreKernel]:
