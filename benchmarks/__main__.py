@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m benchmarks [hot-path|growth|memory|preemption|pages|fork|fixes|gangs|templates|sweep] [workload…]`."""
+"""`python -m benchmarks [hot-path|growth|memory|preemption|pages|scale|fixes|gangs|templates|sweep] [workload…]`."""
 
 from __future__ import annotations
 
 import sys
 
-from benchmarks import fixes, fork, gangs, growth, growth_by_templates, hot_path, memory, pages, preemption, sweep
+from benchmarks import fixes, gangs, growth, growth_by_templates, hot_path, memory, pages, preemption, scale, sweep
 
 
 def main() -> None:
@@ -21,17 +21,17 @@ def main() -> None:
         preemption.main()
     if what in ("all", "pages"):
         pages.main()
-    if what in ("all", "fork"):
-        fork.main()
     if what == "fixes":
         fixes.main(names)
     if what == "gangs":
         gangs.main(names)
     if what == "templates":
         growth_by_templates.main(names)
+    if what == "scale":
+        scale.main(names)
     if what == "sweep":
         sweep.main(names)
-    known = ("hot-path", "growth", "memory", "preemption", "pages", "fork", "fixes", "gangs", "templates", "sweep")
+    known = ("hot-path", "growth", "memory", "preemption", "pages", "scale", "fixes", "gangs", "templates", "sweep")
     if what not in ("all", *known):
         sys.exit(f"unknown benchmark {what!r}; known: {', '.join(known)}")
 

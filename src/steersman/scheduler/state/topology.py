@@ -84,11 +84,15 @@ class TopologyColumn:
         """Do what `set` does for each row of a new column."""
         ids, labels, row_count = self._ids, self._values, self._row_count
         for row, value in values:
-            if not self._by_row or value is None or value in ids or self._is_shared:
+            domain = None if value is None else ids.get(value)
+            if value is None or self._is_shared or (domain is None) is not self._by_row:
                 self.set(row, value)
-                continue
-            domain = ids[value] = row + 1
-            labels[domain], row_count[domain], self.cell[row] = value, 1, domain
+            elif domain is None:
+                domain = ids[value] = row + 1
+                labels[domain], row_count[domain], self.cell[row] = value, 1, domain
+            else:
+                row_count[domain] += 1
+                self.cell[row] = domain
 
     def clear(self, row: int) -> None:
         """Remove the row from its domain, because it has no node any more."""
