@@ -10,6 +10,7 @@ because dumps are often partial and unordered.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -58,6 +59,10 @@ class VolumeController:
         self._provision_seconds = provision_seconds
         self._claims = store.objects(PersistentVolumeClaim)
         self._volumes = store.objects(PersistentVolume)
+        #: Names of volumes without a claim, and of others by the key of the claim that they are for. Volumes may have
+        #: changed since: their events are delivered after those before them.
+        self._free: dict[str, None] = {}
+        self._reserved: dict[str, dict[str, None]] = {}
         #: Keys of claims without a volume, in order of arrival.
         self._unbound: dict[str, None] = {}
         #: Uids of claims with provisioning in progress.
@@ -78,15 +83,42 @@ class VolumeController:
                 self._release(volume)
 
     def _on_volume(self, _: EventType, old: Object | None, new: Object | None) -> None:
+        if isinstance(old, PersistentVolume):
+            self._remove_from_index(old)
         if isinstance(new, PersistentVolume):
+            self._add_to_index(new)
             self._sync_volume(new.metadata.name)
-            self._retry_claims(class_of_volume(new))
+            self._retry_claims_for(self._volumes.get(new.metadata.name, new))
         elif isinstance(old, PersistentVolume) and old.spec.claim_ref is not None:
             self._sync_claim(_key_of(old.spec.claim_ref))
 
     def _on_class(self, _: EventType, __: Object | None, new: Object | None) -> None:
         if isinstance(new, StorageClass):
             self._retry_claims(new.metadata.name)
+
+    def _add_to_index(self, volume: PersistentVolume) -> None:
+        reference = volume.spec.claim_ref
+        names = self._free if reference is None else self._reserved.setdefault(_key_of(reference), {})
+        names[volume.metadata.name] = None
+
+    def _remove_from_index(self, volume: PersistentVolume) -> None:
+        reference, name = volume.spec.claim_ref, volume.metadata.name
+        if reference is None:
+            self._free.pop(name, None)
+        elif (names := self._reserved.get(_key_of(reference))) is not None:
+            names.pop(name, None)
+            if not names:
+                del self._reserved[_key_of(reference)]
+
+    def _retry_claims_for(self, volume: PersistentVolume) -> None:
+        """Retry the claims that may bind to the volume."""
+        reference, storage_class = volume.spec.claim_ref, class_of_volume(volume)
+        if reference is None:
+            self._retry_claims(storage_class)
+        elif (name := _key_of(reference)) in self._unbound:
+            claim = self._claims.get(name)
+            if claim is not None and class_of_claim(claim) == storage_class:
+                self._sync_claim(name)
 
     def _retry_claims(self, storage_class: str) -> None:
         for name in list(self._unbound):
@@ -128,7 +160,7 @@ class VolumeController:
         storage_class = self._store.find(StorageClass, class_of_claim(claim))
         waits = storage_class is not None and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
         try:
-            choice = VolumeChoice(claim, self._volumes.values())
+            choice = VolumeChoice(claim, self._volumes_for(claim))
         except InputError:
             return
         volume = next(iter(choice.reserved), None) if waits else choice.anywhere()
@@ -136,6 +168,13 @@ class VolumeController:
             self._bind(volume, claim)
         elif storage_class is not None and (not waits or SELECTED_NODE in claim.metadata.annotations):
             self._start_provisioning(claim, storage_class)
+
+    def _volumes_for(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
+        """Yield the volumes that are free, or for the claim; all others are for other claims."""
+        for name in (*self._free, *self._reserved.get(key(claim), ())):
+            volume = self._volumes.get(name)
+            if volume is not None:
+                yield volume
 
     # -- binding -----------------------------------------------------------------------------------
 
