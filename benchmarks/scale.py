@@ -44,7 +44,7 @@ class Kind(NamedTuple):
     """Pods of one kind, and what is in the cluster before them."""
 
     make: MakePod
-    count: int = REPLICAS
+    pods: int = REPLICAS
     objects: Callable[[int], Iterable[api.Object]] = lambda _: ()
 
 
@@ -138,22 +138,22 @@ def measure(name: str, nodes: int) -> Cost:
     kind = KINDS[name]
     simulation, _ = load(nodes, kind.objects(nodes))
     first = _placed(simulation, kind, 0)
-    later = _placed(simulation, kind, kind.count)
-    pods = [kind.make(index) for index in range(2 * kind.count, 3 * kind.count)]
+    later = _placed(simulation, kind, kind.pods)
+    pods = [kind.make(index) for index in range(2 * kind.pods, 3 * kind.pods)]
     trial = simulation.fork()
     gc.collect()
     start = time.process_time()
     trial.add(*pods).run()
     trial.revert()
-    return Cost(first, later, (time.process_time() - start) / kind.count * 1e6)
+    return Cost(first, later, (time.process_time() - start) / kind.pods * 1e6)
 
 
 def _placed(simulation: Simulation, kind: Kind, first: int) -> float:
-    simulation.add(*(kind.make(index) for index in range(first, first + kind.count)))
+    simulation.add(*(kind.make(index) for index in range(first, first + kind.pods)))
     gc.collect()
     start = time.process_time()
     simulation.run()
-    return (time.process_time() - start) / kind.count * 1e6
+    return (time.process_time() - start) / kind.pods * 1e6
 
 
 def measure_load(nodes: int) -> tuple[Loaded, float, float]:

@@ -160,6 +160,8 @@ class FilterKernel(ABC):
     """Node-local filter of one fragment."""
 
     depends: Depends = Depends.NODE
+    #: Whether the result follows from cpu, memory and pods, offered and requested on the row.
+    reads_only_amounts: bool = False
     #: Simple rule that the result follows, from which other components can predict it.
     rule: NeedsResources | NeedsPorts | None = None
 
@@ -194,6 +196,8 @@ class ScoreKernel(ABC):
 
     depends: Depends = Depends.NODE
     normalize: Normalize = Normalize.NONE
+    #: Whether the score follows from cpu, memory and pods, offered and requested on the row.
+    reads_only_amounts: bool = False
 
     @abstractmethod
     def rows(self, rows: Rows) -> IntColumn:

@@ -69,8 +69,7 @@ class FragmentColumn(Generic[KernelT]):
         #: that follows the log may write the result for the next row itself.
         self.position = self._log.end
         self._epoch = kernel.epoch()
-        # A copy, because the kernel may return an array that must not be modified.
-        self.values: AnyIntColumn = np.array(kernel.rows(ALL_ROWS), order="C")
+        self.values: AnyIntColumn = _all_rows(kernel, table)
         self.cell = self.values.data
 
     def sync(self) -> None:
@@ -122,6 +121,17 @@ class FragmentColumn(Generic[KernelT]):
     def _recompute(self) -> None:
         self.values[:] = self.kernel.rows(ALL_ROWS)
         self._epoch = self.kernel.epoch()
+
+
+def _all_rows(kernel: FilterKernel | ScoreKernel, table: NodeTable) -> AnyIntColumn:
+    """Return the results for all rows in a new array; those of equal rows are computed once."""
+    classes = table.row_classes() if kernel.reads_only_amounts else None
+    if classes is None:
+        # A copy, because the kernel may return an array that must not be modified.
+        return np.array(kernel.rows(ALL_ROWS), order="C")
+    members, class_of = classes
+    values: AnyIntColumn = kernel.rows(members)
+    return values.take(class_of)
 
 
 def has_epoch(kernel: FilterKernel | ScoreKernel) -> bool:

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from steersman.api import HOSTNAME_LABEL, Node, Requirement
 from steersman.base import CacheSpec, ChangeLog, WeakValueCache
-from steersman.base.graph_copy import copied_attributes, emptied, finished_by, shallow
-from steersman.framework import BoolColumn, Column, PodInfo, PodMatcher, TermKind, node_allocatable
+from steersman.base.graph_copy import copied_attributes, emptied, finished_by, no_value, shallow
+from steersman.framework import CPU, MEMORY, BoolColumn, Column, PodInfo, PodMatcher, TermKind, node_allocatable
+from steersman.scheduler.state import row_classes
 from steersman.scheduler.state.domain_counts import MatchCountsTable
 from steersman.scheduler.state.images import ImageTable
 from steersman.scheduler.state.label_columns import LabelColumns, TaintColumn, different_keys
@@ -28,6 +29,7 @@ from steersman.scheduler.state.node_tree import NodeTree
 from steersman.scheduler.state.pod_counts import PodCounts
 from steersman.scheduler.state.resource_columns import OfferedAmounts, RequestedAmounts, zeros
 from steersman.scheduler.state.resource_deltas import ResourceDeltas
+from steersman.scheduler.state.row_classes import RowClasses
 from steersman.scheduler.state.row_info import RowNodeInfo
 from steersman.scheduler.state.sparse_facts import SparseFacts
 from steersman.scheduler.state.term_tables import TermsOfKind, TermTables
@@ -87,6 +89,7 @@ def _detach_copy(original: NodeTable, made: NodeTable) -> None:
     nodes=shallow,
     pods_on=shallow,
     _infos=emptied,
+    _classes=no_value,
 )
 class NodeTable:
     """Implements `framework.nodes_view.NodesView`, and the writes behind it."""
@@ -102,6 +105,8 @@ class NodeTable:
         self.node_log: ChangeLog[int] = ChangeLog()
         #: Rows with a pod whose start time became known, which only preemption depends on.
         self.start_log: ChangeLog[int] = ChangeLog()
+        #: Classes of rows with equal amounts; None until used.
+        self._classes: RowClasses | None = None
         self._begin(capacity)
 
     def clear(self) -> None:
@@ -170,6 +175,17 @@ class NodeTable:
     def label_values(self, key: str) -> tuple[NDArray[np.int32], Mapping[str, int]]:
         values = self._labels.values(key)
         return values.ids, values.known
+
+    def row_classes(self) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+        """Return a row of each class of rows with equal amounts of cpu, memory and pods, and the class of each row; None if
+        there are few rows, or too many classes."""
+        if self.capacity < row_classes.MIN_ROWS:
+            return None
+        if self._classes is None:
+            amounts = [of(resource) for resource in (CPU, MEMORY) for of in (self.allocatable, self.requested)]
+            columns = [*amounts, *self._nonzero.values(), self.pod_count, self.allowed_pods]
+            self._classes = RowClasses(columns, self.log)
+        return self._classes.current()
 
     def has_label(self, key: str) -> bool:
         """Return whether any node has the label."""
@@ -471,6 +487,7 @@ class NodeTable:
         self.offered = OfferedAmounts(capacity)
         self.amounts_requested = RequestedAmounts(capacity)
         self._nonzero = {"cpu": zeros(capacity), "memory": zeros(capacity)}
+        self._classes = None
         self.deltas = ResourceDeltas(self.amounts_requested, self._nonzero, self.pod_count)
         self.taints = TaintColumn(capacity)
         self._spare = min(max(_SPARE_ROWS // capacity, _MIN_SPARE), _MAX_SPARE)

@@ -142,6 +142,7 @@ class AllocationKernel(ScoreKernel):
         #: Weight, wanted amount, offered cell and used cell of each resource, for `row`.
         self.cells = tuple((r.spec.weight, r.wanted, r.offered.cell, r.used.cell) for r in resources)
         self._score_node = score_node
+        self.reads_only_amounts = all(resource.spec.name in (CPU, MEMORY) for resource in resources)
         self._capacity = view.capacity
         self._wants_ordinary = bool(resources) and all(0 <= r.wanted < _ORDINARY_USE for r in resources)
         self._offered = [resource.offered.values for resource in resources]

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steersman.framework import (
+    CPU,
+    MEMORY,
     AddedPods,
     Column,
     Depends,
@@ -64,6 +66,7 @@ class Fit(FilterKernel):
 
     def __init__(self, requests: Sequence[CheckedRequest], view: NodesView, statuses: StatusTable) -> None:
         self.rule = NeedsResources(tuple((request.resource, request.amount) for request in requests))
+        self.reads_only_amounts = all(request.resource in (CPU, MEMORY) for request in requests)
         self._requests = requests
         self._statuses = statuses
         self._capacity = view.capacity
@@ -209,7 +212,7 @@ class FitOrDevices(Fit):
 
     def __init__(self, requests: Sequence[CheckedRequest], view: NodesView, statuses: StatusTable) -> None:
         super().__init__(requests, view, statuses)
-        self.rule = None
+        self.rule, self.reads_only_amounts = None, False
 
     def row(self, row: int) -> int:
         shortage = self._shortage(row)
