@@ -93,17 +93,17 @@ class Event(Object, frozen=True):
     type: str = ""
 
 
-def event_object(reported: PodEvent, name: str, instance: str, now: float) -> Event:
-    """Return the object of an event. A long note is truncated."""
-    pod, related = reported.pod, reported.related
+def event_object(reported: PodEvent, regarding: ObjectReference, name: str, instance: str, now: float) -> Event:
+    """Return the object of an event about `regarding`, the pod. A long note is truncated."""
+    related = reported.related
     return Event(
-        metadata=api.ObjectMeta(name=name, namespace=pod.metadata.namespace or api.DEFAULT_NAMESPACE),
+        metadata=api.ObjectMeta(name=name, namespace=regarding.namespace or api.DEFAULT_NAMESPACE),
         event_time=timestamps.render_micro(now),
         reporting_controller=reported.scheduler,
         reporting_instance=instance,
         action=reported.action,
         reason=reported.reason,
-        regarding=api.reference_to(pod),
+        regarding=regarding,
         related=None if related is None else api.reference_to(related),
         note=truncated(reported.note),
         type=reported.type,
@@ -253,7 +253,7 @@ class EventRecorder:
         now = self._timing.clock.now()
         name = self._name(reported.pod.metadata.name, now)
         instance = f"{reported.scheduler}-{self._instance}"[:MAX_INSTANCE_LENGTH]
-        event = event_object(reported, name, instance, now)
+        event = event_object(reported, api.reference_to(reported.pod), name, instance, now)
         due = self._series.observe(event, self._timing.clock.monotonic())
         if due is not None:
             self._put(due)

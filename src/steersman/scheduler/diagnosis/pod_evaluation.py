@@ -137,11 +137,8 @@ def _held_back(profile: Profile, pod: PodInfo) -> str:
     """Return why the pod would not be tried; "" if it would."""
     if pod.is_terminating:
         return BEING_DELETED
-    for call in profile.pre_enqueue:
-        status = call.run(pod)
-        if status is not None:
-            return f"held back by {call.name}: {status.message}"
-    return ""
+    status = profile.gate(pod)
+    return "" if status is None else f"held back by {status.plugin}: {status.message}"
 
 
 # -- rejections, from columns -----------------------------------------------------------------------

@@ -18,6 +18,8 @@ from steersman.framework import (
     ClusterEventWithHint,
     Gates,
     PlacementFeasiblePlugin,
+    PodInfo,
+    Status,
     plugin as points,
     refreshed,
     split_by_role,
@@ -169,6 +171,14 @@ class Profile(msgspec.Struct, frozen=True):
     hints: tuple[HintRow, ...]
     #: Whether DefaultBinder is the only Bind plugin.
     binds_by_default: bool
+
+    def gate(self, pod: PodInfo) -> Status | None:
+        """Return the rejection by the first PreEnqueue plugin that holds the pod back, or None."""
+        for call in self.pre_enqueue:
+            status = call.run(pod)
+            if status is not None:
+                return status.with_plugin(call.name)
+        return None
 
 
 def build(spec: ProfileSpec, instances: Mapping[str, object], *, gates: Gates = DEFAULT_GATES) -> Profile:

@@ -129,11 +129,7 @@ class WhatIfScheduler:
     def gate(self, pod: PodInfo) -> Status | None:
         """Return the rejection by a PreEnqueue plugin; None if the pod would be queued."""
         profile = self.profiles.get(pod.scheduler_name)
-        for call in () if profile is None else profile.pre_enqueue:
-            status = call.run(pod)
-            if status is not None:
-                return status.with_plugin(call.name)
-        return None
+        return None if profile is None else profile.gate(pod)
 
     def is_decided_by_cycle(self, pod: PodInfo) -> bool:
         """Return whether in-tree plugins alone schedule such pods: no extender, Permit plugin or

@@ -185,12 +185,10 @@ class StoreEvents:
             self._store_event(event)
 
     def write(self, reported: PodEvent) -> None:
-        pod = reported.pod
-        event = event_object(
-            reported, f"{pod.metadata.name}.{next(self._numbers):x}", reported.scheduler, self._clock.now()
-        )
-        # The store changes a pod's version with each of its statuses, which would hide repetitions.
-        event = _replace(event, regarding=_replace(event.regarding, resource_version=""))
+        # Each status that the store writes changes the pod's version, which would hide repetitions.
+        regarding = _replace(api.reference_to(reported.pod), resource_version="")
+        name = f"{regarding.name}.{next(self._numbers):x}"
+        event = event_object(reported, regarding, name, reported.scheduler, self._clock.now())
         due = self._series.observe(event, self._clock.monotonic())
         if due is not None:
             self._store_event(due)
