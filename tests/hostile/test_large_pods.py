@@ -7,33 +7,12 @@ Work is counted in calls, so that the result does not depend on the machine. `te
 
 from __future__ import annotations
 
-import gc
-import sys
-from collections.abc import Callable
-
 import pytest
+from tests.hostile.call_counts import calls_during
 from tests.hostile.large_pod_cluster import add_large_pod, cluster, schedule_plain_pod
 from tests.hostile.large_pods import KINDS
 
 SMALL, LARGE = 8_000, 32_000
-
-
-def calls_during(action: Callable[[], object]) -> int:
-    """Return how many functions were called, those written in C included."""
-    calls = 0
-
-    def count(_frame: object, event: str, _argument: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
-    gc.disable()
-    sys.setprofile(count)
-    try:
-        action()
-    finally:
-        sys.setprofile(None)
-        gc.enable()
-    return calls
 
 
 def work(kind: str, size: int, priority: int) -> int:

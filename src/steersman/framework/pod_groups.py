@@ -97,6 +97,9 @@ class PodGroupState(Protocol):
 class PodGroups(Protocol):
     """All groups of the cluster and their members; `handle.pod_groups`."""
 
+    #: Increases with every change of groups and members.
+    version: int
+
     def pod_group(self, namespace: str, name: str) -> api.PodGroup | None: ...
 
     def composite(self, namespace: str, name: str) -> api.CompositePodGroup | None: ...

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from steersman import api
+from steersman.base import SharedMemo
 from steersman.framework import (
     ActionType,
     ClusterEvent,
@@ -72,6 +73,8 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, PlacementFeasiblePlugin, En
     def __init__(self, args: None, handle: PermitHandle) -> None:
         self._handle = handle
         self._has_composites = handle.gates.enabled(COMPOSITE_GATE)
+        #: Whether a tree has enough members. PreEnqueue asks it for each of them.
+        self._is_ready: SharedMemo[bool] = SharedMemo()
 
     def concerns(self, pod: PodInfo) -> bool:
         return pod.spec.scheduling_group is not None
@@ -93,7 +96,7 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, PlacementFeasiblePlugin, En
         root = find_root(groups, parent)
         if isinstance(root, str):
             return unresolvable(NO_TREE.format(root))
-        is_ready = _is_tree_ready(groups, root, _count)
+        is_ready = self._is_ready.get((groups.version, root), lambda: _is_tree_ready(groups, root, _count))
         return None if is_ready else unresolvable(WAITING_FOR_TREE.format(root.name))
 
     # -- PlacementFeasible ------------------------------------------------------------------------

@@ -73,6 +73,8 @@ class Interest(msgspec.Struct, frozen=True):
 
     def group_strategy(self, group: QueuedPodGroup, old: object, new: object) -> Strategy:
         """Return the greatest strategy for a member of the group."""
+        if not (self.is_wildcard or group.has_unrejected_pods) and self.plugins.isdisjoint(group.rejectors):
+            return Strategy.SKIP
         highest = Strategy.IMMEDIATELY if group.has_pending_plugins else Strategy.AFTER_BACKOFF
         best = Strategy.SKIP
         for member in group.pods():

@@ -181,6 +181,11 @@ class QueuedPodGroup(QueuedEntity):
         return unchecked
 
     @property
+    def gated(self) -> list[QueuedMember]:
+        """Return the gated members in their order."""
+        return self._gated.copy()
+
+    @property
     def last_gated(self) -> QueuedMember | None:
         """The last gated member, whose gate is the group's."""
         return self._gated[-1] if self._gated else None

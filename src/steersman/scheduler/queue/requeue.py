@@ -46,15 +46,17 @@ class PreEnqueueGate:
     def check_entity(self, queued: Queued) -> None:
         """Check a pod, or all members of a group: the gate of the last gated member is the group's.
 
-        While that one stays gated, only new members are checked besides, because checking all of them
-        for each new one would take quadratic time.
+        Members that have passed are checked again when an event moves the group, but not when other members come or
+        leave: checking all of them for each change would take quadratic time.
         """
         if not isinstance(queued, QueuedPodGroup):
             self.check(queued)
             return
         unchecked, last = queued.take_unchecked(), queued.last_gated
-        if last is None or not self._is_still_gated(queued, last):
-            unchecked = list(queued.pods())
+        if last is None:
+            unchecked = unchecked or list(queued.pods())
+        elif not self._is_still_gated(queued, last):
+            unchecked += queued.gated
         for member in unchecked:
             self._check_member(queued, member)
         last = queued.last_gated

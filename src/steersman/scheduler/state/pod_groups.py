@@ -122,6 +122,8 @@ class PodGroupTable:
         #: PodGroup → its members; a group without members may be missing.
         self._members: dict[GroupKey, GroupMembers] = {}
         self._owner = object()
+        #: Increases with every change of groups and members.
+        self.version = 0
 
     # -- reading ----------------------------------------------------------------------------------
 
@@ -153,10 +155,12 @@ class PodGroupTable:
 
     def set_group(self, group: api.AnyPodGroup) -> None:
         """Add or replace a group object."""
+        self.version += 1
         self.hierarchy.put(group)
 
     def remove_group(self, group: api.AnyPodGroup) -> None:
         """Remove a group object; its members stay."""
+        self.version += 1
         self.hierarchy.remove(key_of_group(group))
 
     def put(self, pod: api.Pod) -> None:
@@ -193,6 +197,7 @@ class PodGroupTable:
 
     def _own(self, key: GroupKey) -> GroupMembers | None:
         """Return the members of a group for a change, copying those that a fork shares."""
+        self.version += 1
         members = self._members.get(key)
         if members is not None and members.owner is not self._owner:
             members = self._members[key] = members.copy(self._owner)
