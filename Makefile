@@ -38,7 +38,7 @@ RAY_STAMP := $(RAY)/.installed
 MCP := .venv-mcp
 MCP_STAMP := $(MCP)/.installed
 
-.PHONY: run test properties check fixes-check docs web web-check web-pictures bench bench-scale bench-sandbox bench-web report-picture race shadow-check conformance validation e2e upstream-e2e sandbox-conformance chaos matrix lowest lock sbom release spdx figures install clean
+.PHONY: run test properties check fixes-check docs web web-check web-pictures bench bench-scale bench-sandbox bench-web report-picture race shadow-check conformance validation e2e upstream-e2e upstream-integration sandbox-conformance chaos matrix lowest lock sbom release spdx figures install clean
 
 install: $(STAMP)
 
@@ -163,6 +163,11 @@ e2e: $(STAMP) $(PAGE) $(CLIENTS_STAMP) $(BROWSER_STAMP) $(NOTEBOOK_STAMP) $(RAY_
 upstream-e2e: $(STAMP)
 	KUBEBUILDER_ASSETS=$$(sh scripts/control_plane/build.sh etcd kube-apiserver kube-scheduler kube-controller-manager e2e.test) \
 		$(PY) -m tests.upstream $(UPSTREAM)
+
+# Runs upstream's integration tests of the scheduler: make upstream-integration VERSION=1.36 INTEGRATION="taint --focus Taint"
+upstream-integration: $(STAMP)
+	KUBEBUILDER_ASSETS=$$(sh scripts/control_plane/build.sh etcd) $(PY) -m tests.upstream.integration \
+		--version $(or $(VERSION),1.37) $(INTEGRATION)
 
 # Runs upstream's conformance specs on a sandbox: make sandbox-conformance UPSTREAM="--group sig-apps --focus ReplicaSet"
 sandbox-conformance: $(STAMP)

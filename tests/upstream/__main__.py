@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return 1
     print(table(results))
-    return _judgement(results)
+    return judge(results)
 
 
 def table(results: Mapping[str, Sequence[Spec]]) -> str:
@@ -74,7 +74,7 @@ def _run_all(folder: Path, options: argparse.Namespace) -> dict[str, list[Spec]]
     return results
 
 
-def _judgement(results: Mapping[str, Sequence[Spec]]) -> int:
+def judge(results: Mapping[str, Sequence[Spec]]) -> int:
     if REFERENCE not in results or OURS not in results:
         return 0
     worse = worse_than(results[REFERENCE], results[OURS])

@@ -65,10 +65,11 @@ def assets_folder(version: str = DEFAULT) -> Path:
     release = KUBE_SCHEDULER_RELEASES[version]
     if assets := os.environ.get("KUBEBUILDER_ASSETS"):
         return Path(assets) if version == DEFAULT else Path(assets).parent / release
-    return _cache() / "control-plane" / release
+    return cache_folder() / "control-plane" / release
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
+    """Return the folder for whatever is built once."""
     if own := os.environ.get("STEERSMAN_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "steersman"
