@@ -80,7 +80,12 @@ def deletions_of_members(count: int) -> Callable[[], object]:
     feed(host, [make_pod_group("group").gang(ABSURD)])
     for pod in pods:
         host.scheduler.ingest.changed(pod)
-    return lambda: [host.scheduler.ingest.deleted(pod) for pod in pods]
+
+    def delete() -> None:
+        for pod in pods:
+            host.scheduler.ingest.deleted(pod)
+
+    return delete
 
 
 def groups_below_a_root_that_appears(count: int) -> Callable[[], object]:
