@@ -3,8 +3,8 @@
 // Package util is upstream's test/integration/util, where this file takes the place of the functions that start a scheduler.
 //
 // The in-process scheduler is still created, because tests wait until its cache and queue have seen their objects. With
-// STEERSMAN_COMMAND it runs no scheduling cycle: when a test starts it, `steersman run` starts with the same configuration,
-// feature gates and version. Without STEERSMAN_COMMAND everything is as upstream.
+// STEERSMAN_COMMAND it runs no scheduling cycle: `steersman run` has started in its place, with the same configuration, feature
+// gates and version. Without STEERSMAN_COMMAND everything is as upstream.
 package util
 
 import (
@@ -36,7 +36,12 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-const stopTimeout = 10 * time.Second
+const (
+	startTimeout = time.Minute
+	stopTimeout  = 10 * time.Second
+	// readyMessage is in the log of a process that has synced its caches.
+	readyMessage = "scheduling begins"
+)
 
 // Numbers the folders of the processes of a test binary.
 var processes atomic.Int64
@@ -56,6 +61,7 @@ func InitTestSchedulerWithOptions(t *testing.T, testCtx *TestContext, resyncPeri
 		t.Skipf("STEERSMAN_NEEDS emulation of v%s", version)
 	}
 	process := newProcess(t, testCtx, command, given)
+	process.start()
 	closeInProcess := testCtx.SchedulerCloseFn
 	testCtx.SchedulerCloseFn = func() {
 		process.stop()
@@ -66,20 +72,21 @@ func InitTestSchedulerWithOptions(t *testing.T, testCtx *TestContext, resyncPeri
 		<-testCtx.SchedulerCtx.Done()
 		process.stop()
 	}()
-	replaceCycles(testCtx, process)
+	replaceCycles(testCtx)
+	// The pods of the test have to enter the queue in the order in which it creates them.
+	process.waitUntilReady()
 	return testCtx
 }
 
-// replaceCycles makes the first cycle of the in-process scheduler start the process, and all cycles wait for the end of the test.
+// replaceCycles makes the cycles of the in-process scheduler wait for the end of the test.
 // The field is NextPod in v1.36 and NextEntity, with another result, since v1.37.
-func replaceCycles(testCtx *TestContext, process *process) {
+func replaceCycles(testCtx *TestContext) {
 	sched := reflect.ValueOf(testCtx.Scheduler).Elem()
 	next := sched.FieldByName("NextEntity")
 	if !next.IsValid() {
 		next = sched.FieldByName("NextPod")
 	}
 	next.Set(reflect.MakeFunc(next.Type(), func([]reflect.Value) []reflect.Value {
-		process.start()
 		<-testCtx.SchedulerCtx.Done()
 		<-testCtx.Ctx.Done()
 		return []reflect.Value{reflect.Zero(next.Type().Out(0)), reflect.Zero(next.Type().Out(1))}
@@ -153,7 +160,6 @@ func (o givenOptions) configuration(t *testing.T, kubeconfig string) []byte {
 // process is one `steersman run` with a folder for its kubeconfig, configuration and log.
 type process struct {
 	t       *testing.T
-	once    sync.Once
 	command *exec.Cmd
 	log     *os.File
 	ended   chan struct{}
@@ -192,38 +198,41 @@ func newProcess(t *testing.T, testCtx *TestContext, command []string, given give
 }
 
 func (p *process) start() {
-	p.once.Do(func() {
+	if err := p.command.Start(); err != nil {
+		p.t.Fatalf("starting Steersman: %v", err)
+	}
+	go func() {
+		err := p.command.Wait()
 		p.lock.Lock()
-		defer p.lock.Unlock()
-		if p.stopped {
+		stopped := p.stopped
+		p.lock.Unlock()
+		if !stopped {
+			p.t.Errorf("Steersman ended (%v): see %s", err, p.log.Name())
+		}
+		close(p.ended)
+	}()
+}
+
+func (p *process) waitUntilReady() {
+	for began := time.Now(); time.Since(began) < startTimeout; {
+		select {
+		case <-p.ended:
+			p.t.Fatalf("Steersman ended: see %s", p.log.Name())
+		case <-time.After(50 * time.Millisecond):
+		}
+		if log, err := os.ReadFile(p.log.Name()); err == nil && strings.Contains(string(log), readyMessage) {
 			return
 		}
-		if err := p.command.Start(); err != nil {
-			p.t.Errorf("starting Steersman: %v", err)
-			return
-		}
-		go func() {
-			err := p.command.Wait()
-			p.lock.Lock()
-			stopped := p.stopped
-			p.lock.Unlock()
-			if !stopped {
-				p.t.Errorf("Steersman ended (%v): see %s", err, p.log.Name())
-			}
-			close(p.ended)
-		}()
-	})
+	}
+	p.t.Fatalf("Steersman did not begin to schedule: see %s", p.log.Name())
 }
 
 // stop kills the process, once, and waits for its end.
 func (p *process) stop() {
 	p.lock.Lock()
-	first, running := !p.stopped, p.command.Process != nil
+	first := !p.stopped
 	p.stopped = true
 	p.lock.Unlock()
-	if !running {
-		return
-	}
 	if first {
 		_ = p.command.Process.Kill()
 	}
