@@ -42,13 +42,18 @@ def plan() -> None:
     multiple=True,
     required=True,
     metavar="FILE[:WEIGHT]",
-    help="A file with a Pod, or with a workload whose template is used. Several make a mix.",
+    help="A file with a Pod, or with a workload whose template is used; or with the PodGroup of these pods too. Several "
+    "make a mix.",
 )
 @click.option(
     "--preemption", is_flag=True, help="Also compute how many fit with preemption of lower priorities. Slower."
 )
 @click.option(
-    "--at-least", type=click.IntRange(0), default=1, show_default=True, help="Exit with 1 if fewer pods than this fit."
+    "--at-least",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="Exit with 1 if fewer pods or groups than this fit.",
 )
 @plan_options
 def capacity(pods: tuple[str, ...], preemption: bool, at_least: int, **given: Any) -> None:
@@ -57,7 +62,7 @@ def capacity(pods: tuple[str, ...], preemption: bool, at_least: int, **given: An
     Pending pods of the cluster are placed first. Then pods are added one after the other, in turn
     by weight for a mix, until one does not fit: exactly the number that `steersman simulate`
     places. Nodes with a NoExecute taint that would evict the pods after their tolerationSeconds do
-    not count.
+    not count. Pods of a PodGroup are counted by groups of minCount pods, with their topology domains.
     """
     from steersman import plan as questions
     from steersman.plan import load_pods, parse_weight

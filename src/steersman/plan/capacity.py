@@ -18,10 +18,11 @@ import msgspec
 
 from steersman import api
 from steersman.api import NO_EXECUTE, NO_SCHEDULE, find_untolerated_taint
-from steersman.base import InputError
+from steersman.base import InputError, counted
 from steersman.base.report import BarChart, Cell, Figures, Section, Table
 from steersman.cluster.store import DEFAULT_TOLERATIONS
 from steersman.plan.answer import OnEnd, Part, PlanAnswer
+from steersman.plan.gangs import ALONE, WITHOUT_PREEMPTION, Gangs, fill_with_gangs, group_of
 from steersman.plan.measures import Fractions, fractions, heat_maps
 from steersman.plan.pod_templates import PlannedPods, PodSource, load_pods, mixed
 from steersman.simulation import FillResult, NewPod, Result, Simulation, Trial, fill_nodes, pool_of, show_owner
@@ -65,7 +66,9 @@ class Capacity(PlanAnswer, frozen=True, kw_only=True):
     message: str
     #: Only if requested.
     with_preemption: Preempting | None = None
-    #: Requested number of pods; the answer is positive if they fit.
+    #: Only for a pod group.
+    gangs: Gangs | None = None
+    #: Requested number of pods, or of pod groups; the answer is positive if they fit.
     at_least: int = 1
     #: resource → node → requested share, 0 to 1: now, and with the pods.
     before: Fractions = {}
@@ -73,12 +76,14 @@ class Capacity(PlanAnswer, frozen=True, kw_only=True):
 
     @property
     def is_met(self) -> bool:
+        if self.gangs is not None:
+            return self.gangs.fits >= self.at_least
         best = self.fits if self.with_preemption is None else max(self.fits, self.with_preemption.fits)
         return best >= self.at_least
 
     def sentence(self) -> str:
         pods = "pod fits" if self.fits == 1 else "pods fit"
-        text = f"{self.fits} more {pods}"
+        text = f"{self.fits} more {pods}" if self.gangs is None else _gangs_sentence(self.gangs)
         if self.with_preemption is not None:
             text += f", {self.with_preemption.fits} with preemption"
         return f"{text}; {self.reason()}" if self.reason() else text
@@ -114,6 +119,9 @@ class Capacity(PlanAnswer, frozen=True, kw_only=True):
         if names:
             sections.append(BarChart("What limits", names, {"nodes": counts}, "nodes"))
             sections.append(Table(f"Limits of {self.limited}", ["what limits", "nodes", "which"], reasons))
+        if self.gangs is not None and self.gangs.per_domain:
+            domains = list(self.gangs.per_domain.items())
+            sections.append(Table("Domains", [self.gangs.topology_key, f"more of {self.gangs.group}"], domains))
         if len(self.per_template) > 1:
             sections.append(Table("Templates", ["template", "more pods"], list(self.per_template.items())))
         if self.with_preemption is not None and self.with_preemption.preempted:
@@ -128,6 +136,8 @@ class Capacity(PlanAnswer, frozen=True, kw_only=True):
 
     def _figures(self) -> dict[str, Cell]:
         figures: dict[str, Cell] = {"nodes": len(self.per_node), "more pods": self.fits}
+        if self.gangs is not None:
+            figures[f"more of {self.gangs.group}"] = self.gangs.fits
         if self.with_preemption is not None:
             figures["with preemption"] = self.with_preemption.fits
         return figures
@@ -146,11 +156,15 @@ def capacity(
 
     `pods` are files, objects, or pairs of these with a weight; pods of a mix alternate by weight.
     `preemption` also finds the number for preempting pods, which is slower. `on_end` gets the full
-    cluster with a further pod per template (`default/plan-web-next`). Raises `InputError`.
+    cluster with a further pod per template (`default/plan-web-next`). Pods of a PodGroup in the same
+    file are counted by groups of `minCount` pods, and so is `at_least`. Raises `InputError`.
     """
     templates = _named_apart([_template(given) for given in pods])
     if not templates:
         raise InputError("no pods to ask about", hint="give a file with a Pod, a Deployment or the like")
+    group = _group(templates, preemption=preemption)
+    if group is not None:
+        return _capacity_for_groups(simulation, templates[0], group, at_least, most, on_end)
     with simulation.fork() as trial:
         evicting = _evicting_note(trial.cluster.objects(api.Node).values(), templates)
         before = _prepare(trial, templates)
@@ -168,6 +182,40 @@ def capacity(
             preempting = _with_preemption(trial, templates, taken, len(filled.placed), most)
     answer = _answer(filled, templates, nodes, preempting, at_least, most, before, after)
     return _replace(answer, notes=(*evicting, *answer.notes))
+
+
+def _group(templates: Sequence[PlannedPods], *, preemption: bool) -> api.PodGroup | None:
+    """Return the PodGroup of the template, if there is one."""
+    groups = [group for group in map(group_of, templates) if group is not None]
+    if groups and len(templates) > 1:
+        raise InputError(ALONE, object=f"PodGroup {groups[0].metadata.name}", hint="use one --pod")
+    if groups and preemption:
+        raise InputError(WITHOUT_PREEMPTION, object=f"PodGroup {groups[0].metadata.name}", hint="omit --preemption")
+    return groups[0] if groups else None
+
+
+def _capacity_for_groups(
+    simulation: Simulation, planned: PlannedPods, group: api.PodGroup, at_least: int, most: int, on_end: OnEnd | None
+) -> Capacity:
+    planned = _replace(planned, others=tuple(other for other in planned.others if other is not group))
+    with simulation.fork() as trial:
+        evicting = _evicting_note(trial.cluster.objects(api.Node).values(), [planned])
+        before = _prepare(trial, [planned])
+        filled = fill_with_gangs(trial, planned, group, most)
+        nodes, after = dict(trial.cluster.objects(api.Node)), fractions(trial.result())
+        if on_end is not None:
+            on_end(trial)
+    placed = [(0, node) for node, count in filled.per_node.items() for _ in range(count)]
+    refused = 0 if filled.message else None
+    reasons: dict[str, list[str]] = {filled.message: []} if filled.message else {}
+    as_pods = FillResult(placed, refused, filled.message, reasons)
+    answer = _answer(as_pods, [planned], nodes, None, at_least, most, before, after)
+    return _replace(answer, gangs=filled.gangs, notes=(*evicting, *answer.notes))
+
+
+def _gangs_sentence(gangs: Gangs) -> str:
+    verb = "fits" if gangs.fits == 1 else "fit"
+    return f"{gangs.fits} more of {gangs.group} {verb}, with {counted(gangs.size, 'pod')} each"
 
 
 def _template(given: PodSource | tuple[PodSource, int] | PlannedPods) -> PlannedPods:

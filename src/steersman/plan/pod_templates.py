@@ -71,7 +71,7 @@ def load_pods(source: PodSource, weight: int = 1) -> PlannedPods:
     if isinstance(source, api.Object):
         return _planned(source, weight)
     path = fspath(source)
-    loaded = manifests.load([path])
+    loaded = manifests.load([path], custom=(api.PodGroup,))
     found = [entry for entry in loaded.objects if isinstance(entry.object, (api.Pod, *TEMPLATED))]
     if len(found) != 1:
         what = NO_PODS if not found else f"has {len(found)} objects with pods"
