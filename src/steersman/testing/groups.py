@@ -7,7 +7,7 @@ member = make_pod("worker-0").in_group("gang").obj()
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Self, TypeVar
 
 import msgspec
 
@@ -23,7 +23,34 @@ def make_composite_pod_group(name: str = "composite") -> CompositePodGroupBuilde
     return CompositePodGroupBuilder(named(api.CompositePodGroup, name))
 
 
-class PodGroupBuilder(Builder[api.PodGroup]):
+GroupT = TypeVar("GroupT", api.PodGroup, api.CompositePodGroup)
+
+
+class _GroupBuilder(Builder[GroupT]):
+    """Fields that both kinds of groups have."""
+
+    def parent(self, name: str) -> Self:
+        return self._spec(parent_composite_pod_group_name=name)
+
+    def priority(self, priority: int) -> Self:
+        return self._spec(priority=priority)
+
+    def preemption_policy(self, policy: str | None) -> Self:
+        return self._spec(preemption_policy=policy)
+
+    def topology(self, key: str) -> Self:
+        """Require that all members are on nodes with one value of the label."""
+        topology = (api.TopologyConstraint(key),)
+        return self._spec(scheduling_constraints=api.PodGroupSchedulingConstraints(topology=topology))
+
+    def disrupted_as_one(self) -> Self:
+        return self._spec(disruption_mode=api.DisruptionMode(all=api.AllDisruptionMode()))
+
+    def _spec(self, **fields: object) -> Self:
+        return self._with(spec=msgspec.structs.replace(self._object.spec, **fields))
+
+
+class PodGroupBuilder(_GroupBuilder[api.PodGroup]):
     """Builds a PodGroup; without further calls it has no policy."""
 
     def gang(self, min_count: int) -> Self:
@@ -34,52 +61,10 @@ class PodGroupBuilder(Builder[api.PodGroup]):
     def basic(self) -> Self:
         return self._spec(scheduling_policy=api.PodGroupSchedulingPolicy(basic=api.BasicSchedulingPolicy()))
 
-    def parent(self, name: str) -> Self:
-        return self._spec(parent_composite_pod_group_name=name)
 
-    def priority(self, priority: int) -> Self:
-        return self._spec(priority=priority)
-
-    def preemption_policy(self, policy: str | None) -> Self:
-        return self._spec(preemption_policy=policy)
-
-    def topology(self, key: str) -> Self:
-        """Require that all members are on nodes with one value of the label."""
-        return self._spec(scheduling_constraints=_constraints(key))
-
-    def disrupted_as_one(self) -> Self:
-        return self._spec(disruption_mode=api.DisruptionMode(all=api.AllDisruptionMode()))
-
-    def _spec(self, **fields: object) -> Self:
-        return self._with(spec=msgspec.structs.replace(self._object.spec, **fields))
-
-
-class CompositePodGroupBuilder(Builder[api.CompositePodGroup]):
+class CompositePodGroupBuilder(_GroupBuilder[api.CompositePodGroup]):
     """Builds a CompositePodGroup; without further calls it has no policy."""
 
     def gang(self, min_group_count: int) -> Self:
         gang = api.CompositeGangSchedulingPolicy(min_group_count=min_group_count)
         return self._spec(scheduling_policy=api.CompositePodGroupSchedulingPolicy(gang=gang))
-
-    def parent(self, name: str) -> Self:
-        return self._spec(parent_composite_pod_group_name=name)
-
-    def priority(self, priority: int) -> Self:
-        return self._spec(priority=priority)
-
-    def preemption_policy(self, policy: str | None) -> Self:
-        return self._spec(preemption_policy=policy)
-
-    def topology(self, key: str) -> Self:
-        """Require that all members are on nodes with one value of the label."""
-        return self._spec(scheduling_constraints=_constraints(key))
-
-    def disrupted_as_one(self) -> Self:
-        return self._spec(disruption_mode=api.DisruptionMode(all=api.AllDisruptionMode()))
-
-    def _spec(self, **fields: object) -> Self:
-        return self._with(spec=msgspec.structs.replace(self._object.spec, **fields))
-
-
-def _constraints(key: str) -> api.PodGroupSchedulingConstraints:
-    return api.PodGroupSchedulingConstraints(topology=(api.TopologyConstraint(key),))

@@ -4,8 +4,8 @@ unselected pods."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Generic, TypeVar, cast
+from collections.abc import Hashable, Iterable
+from typing import Final, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -14,11 +14,12 @@ from steersman.base import GroupedDict
 from steersman.base.graph_copy import copied_attributes, two_levels
 from steersman.cluster.controllers.controller import Cluster, Controller, controller_reference
 from steersman.cluster.controllers.owned_pods import OwnedPods, OwnerSelectors, list_owned_pods
-from steersman.cluster.controllers.pod_backoff import ReplacementBackoffs
 from steersman.cluster.controllers.pod_template import PodTemplates
 from steersman.cluster.store import EventType, Pods
 
 T = TypeVar("T", bound=Object)
+FIRST_BACKOFF_SECONDS: Final = 1.0
+MAX_BACKOFF_SECONDS: Final = 900.0
 
 _replace = msgspec.structs.replace
 
@@ -166,3 +167,29 @@ class PodOwnerController(Controller, Generic[T]):
         for name in self._selectors.matching(pod.metadata.namespace, pod.metadata.labels):
             self._candidates.setdefault(name, {})[key(pod)] = None
             self.enqueue(name)
+
+
+class _Backoff(NamedTuple):
+    seconds: float
+    since: float
+
+
+class ReplacementBackoffs:
+    """Exponential backoffs of replacing finished pods, by key, as in the DaemonSet controller.
+
+    They reset after twice the maximum without use.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, _Backoff] = {}
+
+    def remaining_seconds(self, place: Hashable, now: float) -> float:
+        """Return the backoff if it is not over; else 0, and start the next, longer one."""
+        known = self._known.get(place)
+        if known is not None and now - known.since < known.seconds:
+            return known.seconds
+        seconds = FIRST_BACKOFF_SECONDS
+        if known is not None and now - known.since <= 2 * MAX_BACKOFF_SECONDS:
+            seconds = min(2 * known.seconds, MAX_BACKOFF_SECONDS)
+        self._known[place] = _Backoff(seconds, now)
+        return 0.0

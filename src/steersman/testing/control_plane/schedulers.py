@@ -9,7 +9,7 @@ import ssl
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 
 import yaml
 
@@ -24,41 +24,38 @@ _CHECK_SECONDS: Final = 2.0
 Config = Mapping[str, Any] | Path | None
 
 
+class SchedulerSettings(TypedDict, total=False):
+    """Keyword arguments of scheduler processes."""
+
+    config: Config
+    kubeconfig: Path | None
+    #: None leaves leader election to the configuration.
+    leader_elect: bool | None
+    flags: Sequence[str]
+
+
 class SchedulerProcess(Component):
     """A scheduler process with a configuration file, a kubeconfig and an HTTPS port."""
 
     def __init__(
-        self,
-        name: str,
-        program: Sequence[str],
-        plane: ControlPlane,
-        *,
-        config: Config = None,
-        kubeconfig: Path | None = None,
-        leader_elect: bool | None = False,
-        flags: Sequence[str] = (),
+        self, name: str, program: Sequence[str], plane: ControlPlane, **settings: Unpack[SchedulerSettings]
     ) -> None:
-        """Prepare the process; `leader_elect=None` leaves leader election to the configuration."""
-        self.kubeconfig = kubeconfig or plane.kubeconfig(SCHEDULER_USER)
+        self.kubeconfig = settings.get("kubeconfig") or plane.kubeconfig(SCHEDULER_USER)
         [port] = free_ports(1)
         self.url = f"https://{LOOPBACK}:{port}"
         self._port = port
         self.config_file = plane.directory / f"{name}-{port}.yaml"
-        self.config_file.write_text(json.dumps(_complete(config, self.kubeconfig), indent=2))
+        self.config_file.write_text(json.dumps(_complete(settings.get("config"), self.kubeconfig), indent=2))
         command = [*program, f"--config={self.config_file}", f"--bind-address={LOOPBACK}", f"--secure-port={port}"]
+        leader_elect = settings.get("leader_elect", False)
         if leader_elect is not None:
             command.append(f"--leader-elect={str(leader_elect).lower()}")
-        super().__init__(name, [*command, *flags], plane.directory / f"{name}-{port}.log", ready=self._is_ready)
+        command += settings.get("flags", ())
+        super().__init__(name, command, plane.directory / f"{name}-{port}.log", ready=self._is_ready)
 
     def get(self, path: str, *, token: str = "", timeout: float = 10.0) -> tuple[int, str]:
         """Return status and text of an endpoint, without verifying the certificate."""
-        connection = http.client.HTTPSConnection(LOOPBACK, self._port, context=_unchecked(), timeout=timeout)
-        try:
-            connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
-            response = connection.getresponse()
-            return response.status, response.read().decode()
-        finally:
-            connection.close()
+        return _get(_unchecked(self._port, timeout), path, {"Authorization": f"Bearer {token}"} if token else {})
 
     def _is_ready(self) -> bool:
         try:
@@ -70,49 +67,18 @@ class SchedulerProcess(Component):
 class KubeScheduler(SchedulerProcess):
     """kube-scheduler process."""
 
-    def __init__(
-        self,
-        plane: ControlPlane,
-        *,
-        config: Config = None,
-        kubeconfig: Path | None = None,
-        leader_elect: bool | None = False,
-        flags: Sequence[str] = (),
-    ) -> None:
-        own = kubeconfig or plane.kubeconfig(SCHEDULER_USER)
+    def __init__(self, plane: ControlPlane, **settings: Unpack[SchedulerSettings]) -> None:
+        own = settings["kubeconfig"] = settings.get("kubeconfig") or plane.kubeconfig(SCHEDULER_USER)
         access = [f"--authentication-kubeconfig={own}", f"--authorization-kubeconfig={own}"]
-        super().__init__(
-            "kube-scheduler",
-            [str(plane.binaries.kube_scheduler), *access],
-            plane,
-            config=config,
-            kubeconfig=own,
-            leader_elect=leader_elect,
-            flags=flags,
-        )
+        super().__init__("kube-scheduler", [str(plane.binaries.kube_scheduler), *access], plane, **settings)
 
 
 class Steersman(SchedulerProcess):
     """`steersman run` process with the current interpreter, emulating the version of the control plane."""
 
-    def __init__(
-        self,
-        plane: ControlPlane,
-        *,
-        config: Config = None,
-        kubeconfig: Path | None = None,
-        leader_elect: bool | None = False,
-        flags: Sequence[str] = (),
-    ) -> None:
-        super().__init__(
-            "steersman",
-            [sys.executable, "-m", "steersman", "run", f"--emulated-version={plane.binaries.version}"],
-            plane,
-            config=config,
-            kubeconfig=kubeconfig,
-            leader_elect=leader_elect,
-            flags=flags,
-        )
+    def __init__(self, plane: ControlPlane, **settings: Unpack[SchedulerSettings]) -> None:
+        program = [sys.executable, "-m", "steersman", "run", f"--emulated-version={plane.binaries.version}"]
+        super().__init__("steersman", program, plane, **settings)
 
 
 def _complete(config: Config, kubeconfig: Path) -> dict[str, Any]:
@@ -123,11 +89,22 @@ def _complete(config: Config, kubeconfig: Path) -> dict[str, Any]:
     return {**header, **given, "clientConnection": connection}
 
 
-def _unchecked() -> ssl.SSLContext:
+def _unchecked(port: int, timeout: float) -> http.client.HTTPSConnection:
+    """Return a connection that does not verify the server's certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    return context
+    return http.client.HTTPSConnection(LOOPBACK, port, context=context, timeout=timeout)
+
+
+def _get(connection: http.client.HTTPConnection, path: str, headers: dict[str, str] | None = None) -> tuple[int, str]:
+    """Return status and text of a page, and close the connection."""
+    try:
+        connection.request("GET", path, headers=headers or {})
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    finally:
+        connection.close()
 
 
 # -- controller manager ------------------------------------------------------------------------------------------------
@@ -159,17 +136,10 @@ class KubeControllerManager(Component):
         super().__init__("kube-controller-manager", command, log, ready=self._is_healthy)
 
     def _is_healthy(self) -> bool:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-        connection = http.client.HTTPSConnection(LOOPBACK, self._port, context=context, timeout=_CHECK_SECONDS)
         try:
-            connection.request("GET", "/healthz")
-            return connection.getresponse().status == 200
+            return _get(_unchecked(self._port, _CHECK_SECONDS), "/healthz")[0] == 200
         except (OSError, http.client.HTTPException):
             return False
-        finally:
-            connection.close()
 
 
 # -- shadow ------------------------------------------------------------------------------------------------------------
@@ -188,13 +158,7 @@ class ShadowProcess(Component):
 
     def get(self, path: str) -> tuple[int, str]:
         """Return status and text of an HTTP page."""
-        connection = http.client.HTTPConnection(LOOPBACK, self._port, timeout=_CHECK_SECONDS)
-        try:
-            connection.request("GET", path)
-            response = connection.getresponse()
-            return response.status, response.read().decode()
-        finally:
-            connection.close()
+        return _get(http.client.HTTPConnection(LOOPBACK, self._port, timeout=_CHECK_SECONDS), path)
 
     def comparisons(self) -> list[JsonObject]:
         """Return the comparisons so far."""
