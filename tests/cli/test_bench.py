@@ -106,7 +106,7 @@ def test_nothing_selected_is_reported(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
     file = write(tmp_path, test_case({"opcode": "createPod"}, MEASURED_PODS))
     assert refused("bench", file).startswith(
-        f"Error: {file}: test case Case: workloadTemplate[0].opcode: is no operation"
+        f"Error: {file}: test case Case: workloadTemplate[0].opcode: is not an operation"
     )
     assert "cannot be read" in refused("bench", tmp_path / "ghost.yaml")
 

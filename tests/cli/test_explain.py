@@ -297,8 +297,8 @@ def test_a_pod_that_gets_a_node_in_time_needs_no_fix(tmp_path: Path) -> None:
 
 def test_times_that_are_none_and_options_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
     directory = recorded(tmp_path)
-    assert "is no time" in refused("explain", "second", "--record", directory, "--at", "noon")
-    assert "is no time of day" in refused("explain", "second", "--record", directory, "--at", "25:00")
+    assert "is not a time" in refused("explain", "second", "--record", directory, "--at", "noon")
+    assert "is not a time of day" in refused("explain", "second", "--record", directory, "--at", "25:00")
     assert "is not in the record" in refused("explain", "second", "--record", directory, "--at", "9h")
     assert "is not in the record" in refused("explain", "second", "--record", directory, "--at", "2020-01-01T00:00:00Z")
     assert "the record covers 2026-01-01T00:00:00Z to " in refused(

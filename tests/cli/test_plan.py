@@ -108,7 +108,7 @@ def test_taint_takes_nodes_and_taints_in_any_order(tmp_path: Path) -> None:
     other = steersman("plan", "taint", "broken=disk:NoExecute", "n2", *files)
     assert json.loads(one.stdout) == json.loads(other.stdout)
     assert json.loads(one.stdout)["kind"] == "Tainting"
-    assert "is no taint" in refused("plan", "taint", "n2", "broken:Sometimes", *files)
+    assert "is not a taint" in refused("plan", "taint", "n2", "broken:Sometimes", *files)
     assert "no node is named" in refused("plan", "taint", "broken:NoExecute", *files)
 
 

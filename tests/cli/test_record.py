@@ -86,7 +86,7 @@ def test_the_history_of_a_time_takes_what_it_prints(record: Path) -> None:
     for since in ("00:00:10", "2026-01-01T00:00:10Z", "01:00:10+01:00", "10s"):
         document = json.loads(steersman("history", record, "report", "--since", since, "-o", "json").stdout)
         assert [entry["at"] for entry in document["entries"]] == [30.0, 30.0]
-    assert '--until: is no time (got "noon"); write "14:05" (UTC)' in refused(
+    assert '--until: is not a time (got "noon"); write "14:05" (UTC)' in refused(
         "history", record, "report", "--until", "noon"
     )
 

@@ -117,7 +117,7 @@ def test_what_cannot_be_answered_is_said_and_long_answers_are_cut(ask: LoopRunne
     assert "broken.yaml" in said[2]
     assert "length >= 1" in said[3]
     assert "kubeconfig" in said[4]
-    assert "is no tool" in said[5]
+    assert "is not a tool" in said[5]
     assert len(cut["text"]) <= 5000
     assert "entries here" in json.loads(cut["text"])["truncated"]
 

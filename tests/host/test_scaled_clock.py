@@ -329,13 +329,13 @@ def test_speeds_as_people_write_them(text: str, speed: Speed) -> None:
 
 @pytest.mark.parametrize("text", ["fast", "0x", "-1x", "", "nanx", "infx", "1e9x"])
 def test_what_is_no_speed_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match=r"is no speed .*; use real, max, or a factor such as 60x"):
+    with pytest.raises(InputError, match=r"is not a speed .*; use real, max, or a factor such as 60x"):
         parse_speed(text)
 
 
 @pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf"), 1e300])
 def test_steps_back_or_without_end_are_refused(seconds: float) -> None:
-    with pytest.raises(InputError, match="is no number of seconds"):
+    with pytest.raises(InputError, match="is not a number of seconds"):
         ScaledClock().step(seconds)
 
 

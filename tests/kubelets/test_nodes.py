@@ -174,9 +174,9 @@ def test_drivers_have_their_limits() -> None:
     [
         ({"crash_at": "soon"}, r"metadata\.annotations\[steersman\.dev/crash-at\]: is not a number of seconds"),
         ({"crash_on": "1"}, r"did you mean steersman\.dev/crash-at\?"),
-        ({"devices": "gpu"}, "is no list of names and numbers"),
-        ({"devices": "gpu=1,gpu=2"}, "is no list of names and numbers"),
-        ({"csi_drivers": "a=-1"}, "is no list of names and numbers"),
+        ({"devices": "gpu"}, "is not a list of names and numbers"),
+        ({"devices": "gpu=1,gpu=2"}, "is not a list of names and numbers"),
+        ({"csi_drivers": "a=-1"}, "is not a list of names and numbers"),
         ({"devices": "gpu=1", "unhealthy_devices": "gpu=2"}, "breaks more gpu than there are"),
     ],
 )

@@ -106,9 +106,12 @@ rules:
         ({**HEADER, "pods": {"runSeconds": "never"}}, r"pods\.runSeconds: is not a number of seconds"),
         (
             {**HEADER, "rules": [{"pods": {"exitCodes": [300]}}]},
-            r"rules\[0\]\.pods\.exitCodes: is no list of exit codes",
+            r"rules\[0\]\.pods\.exitCodes: is not a list of exit codes",
         ),
-        ({**HEADER, "rules": [{"pods": {"exitCodes": []}}]}, r"rules\[0\]\.pods\.exitCodes: is no list of exit codes"),
+        (
+            {**HEADER, "rules": [{"pods": {"exitCodes": []}}]},
+            r"rules\[0\]\.pods\.exitCodes: is not a list of exit codes",
+        ),
         ({**HEADER, "rebootSeconds": -1}, "rebootSeconds: is not a number of seconds"),
         ({**HEADER, "statuses": "Some"}, "statuses"),
         (
@@ -141,10 +144,10 @@ def test_a_file_that_holds_no_policy_is_named(tmp_path: Path, text: str) -> None
     [
         ("run-second", "3", r"is not a known annotation of pods .*did you mean steersman\.dev/run-seconds\?"),
         ("color", "red", r"is not a known annotation of pods .*there are steersman\.dev/start-seconds"),
-        ("exit-codes", "one", "is no list of exit codes"),
-        ("exit-codes", "256", "is no list of exit codes"),
+        ("exit-codes", "one", "is not a list of exit codes"),
+        ("exit-codes", "256", "is not a list of exit codes"),
         ("start-seconds", "never", "is not a number of seconds"),
-        ("run-seconds.nobody", "3", "is no container of the pod .*the pod has con0"),
+        ("run-seconds.nobody", "3", "is not a container of the pod .*the pod has con0"),
         ("stop-seconds.con0", "3", "is not a known annotation of pods"),
     ],
 )

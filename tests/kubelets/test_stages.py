@@ -152,7 +152,7 @@ def test_stages_of_nodes_are_accepted_because_simulated_nodes_are_ready() -> Non
             r'is not a path \(got "\.spec \| length"\)',
         ),
         (stage(next={"finalizers": {"empty": True}}), "finalizers"),
-        ({"apiVersion": "v1", "kind": "ConfigMap"}, "ConfigMap: is no Stage"),
+        ({"apiVersion": "v1", "kind": "ConfigMap"}, "ConfigMap: is not a Stage"),
     ],
 )
 def test_what_policies_cannot_express_is_refused(document: dict[str, Any], message: str) -> None:

@@ -307,7 +307,7 @@ def test_a_weight_follows_the_file(tmp_path: Path) -> None:
     assert parse_weight("web.yaml") == ("web.yaml", 1)
     assert parse_weight("web.yaml:3") == ("web.yaml", 3)
     assert parse_weight(str(odd)) == (str(odd), 1)
-    with pytest.raises(InputError, match=r"--pod web\.yaml:0: is no weight"):
+    with pytest.raises(InputError, match=r"--pod web\.yaml:0: is not a weight"):
         parse_weight("web.yaml:0")
 
 

@@ -270,7 +270,7 @@ def test_nodes_that_are_not_there_are_refused_with_what_would_be_right(wanted: s
 
 
 def test_a_taint_that_cannot_be_read_is_refused() -> None:
-    with pytest.raises(InputError, match=r"is no taint \(got \"a=b:Never\"\); use key=value:EFFECT"):
+    with pytest.raises(InputError, match=r"is not a taint \(got \"a=b:Never\"\); use key=value:EFFECT"):
         plan.taint(Simulation.load(a_node("a1")), ["a1"], ["a=b:Never"])
 
 

@@ -65,8 +65,8 @@ def test_columns_may_be_called_otherwise() -> None:
     [
         ("a,b\n", "usage.csv, line 1: has no column with pods or workloads; columns may be called pod, pod_name"),
         ("pod,b\n", "usage.csv, line 1: has no column with cpu or memory"),
-        ("pod,cpu\nweb,much\n", 'usage.csv, line 2: cpu: is no amount (got "much"); use a number or a quantity'),
-        ("pod,cpu\nweb,-1\n", 'usage.csv, line 2: cpu: is no amount (got "-1")'),
+        ("pod,cpu\nweb,much\n", 'usage.csv, line 2: cpu: is not an amount (got "much"); use a number or a quantity'),
+        ("pod,cpu\nweb,-1\n", 'usage.csv, line 2: cpu: is not an amount (got "-1")'),
         ("pod,cpu\n,1\n", "usage.csv, line 2: pod: is missing"),
     ],
 )
@@ -137,7 +137,7 @@ def test_the_values_to_write_down_are_named_per_container_of_a_workload() -> Non
 
 def test_a_percentile_of_pods_that_is_none_is_refused() -> None:
     objects, usage = replicas_with_usage()
-    with pytest.raises(InputError, match="is no percentile"):
+    with pytest.raises(InputError, match="is not a percentile"):
         plan.requests(objects, usage, pod_percentile=0)
 
 

@@ -293,7 +293,7 @@ def test_a_simulation_waits_for_a_disk_that_does_not_keep_up(tmp_path: Path, mon
 def test_a_directory_without_a_record_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no record"):
         RecordReader(tmp_path)
-    with pytest.raises(InputError, match="is no directory"):
+    with pytest.raises(InputError, match="is not a directory"):
         RecordReader(tmp_path / "missing")
 
 

@@ -163,7 +163,7 @@ def test_bad_input_ends_in_one_line(tmp_path: Path) -> None:
     mine.write_text("apiVersion: v1\nkind: Config\ncontexts: [{name: work}]\n")
     for arguments, words in (
         (("-f", str(tmp_path / "bad.yaml")), "add its CustomResourceDefinition"),
-        (("--speed", "fast"), "is no speed"),
+        (("--speed", "fast"), "is not a speed"),
         (("--node-template", str(tmp_path / "bad.yaml"), "--nodes", "1"), "does not hold one Node"),
         (("--kubeconfig", str(mine)), "would be overwritten"),
     ):

@@ -32,7 +32,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"timeline": [{"at": 0, "every": 5, "crash": "n1"}]}, "timeline[0].crash: never ends; write times"),
     (
         {"timeline": [{"at": 0, "scale": {"target": "web", "replicas": 1}}]},
-        'timeline[0].scale.target: is no object (got "web")',
+        'timeline[0].scale.target: is not an object (got "web")',
     ),
     (
         {"timeline": [{"at": 0, "scale": {"target": "deployement/web", "replicas": 1}}]},
@@ -54,15 +54,15 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"timeline": [{"at": 0, "addNodes": {"count": 2}}]}, "timeline[0].addNodes: needs a pool or a template"),
     (
         {"timeline": [{"at": 0, "addNodes": {"pool": "big"}}]},
-        'timeline[0].addNodes.pool: is no pool of the scenario (got "big")',
+        'timeline[0].addNodes.pool: is not a pool of the scenario (got "big")',
     ),
     (
         {"timeline": [{"at": 0, "taint": {"nodes": "n1", "add": ["a=b:NoShedule"]}}]},
-        'timeline[0].taint.add[0]: is no taint (got "a=b:NoShedule")',
+        'timeline[0].taint.add[0]: is not a taint (got "a=b:NoShedule")',
     ),
     (
         {"timeline": [{"at": 0, "load": {"target": "hpa/web", "curve": "high"}}]},
-        "timeline[0].load.curve: is no load curve",
+        "timeline[0].load.curve: is not a load curve",
     ),
     ({"generators": [arriving()]}, 'generators[0]: never ends (got "batch"); write until or count'),
     (
@@ -81,18 +81,18 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"generators": [arriving(count=1), arriving(count=2)]}, "generators[1].name: is the name of two generators"),
     (
         {"generators": [{**arriving(count=1), "arrivals": {"day": {"perHour": {"9am": 3}}}}]},
-        'generators[0].arrivals.day.perHour: is no time of day (got "9am")',
+        'generators[0].arrivals.day.perHour: is not a time of day (got "9am")',
     ),
     ({"expect": {"pendin": 0}}, 'expect.pendin: is not measured (got "pendin"); did you mean "pending"?'),
-    ({"expect": {"pending": "few"}}, 'expect.pending: is no expectation (got "few")'),
+    ({"expect": {"pending": "few"}}, 'expect.pending: is not an expectation (got "few")'),
     ({"measure": ["costs"]}, 'measure[0]: is not measured (got "costs"); did you mean "cost"?'),
     ({"autoscaler": {"expander": "cheap"}}, 'autoscaler.expander: is not one of the possible values (got "cheap")'),
-    ({"autoscaler": {"priorities": ["x"]}}, 'autoscaler.priorities[0]: is no pool of the scenario (got "x")'),
+    ({"autoscaler": {"priorities": ["x"]}}, 'autoscaler.priorities[0]: is not a pool of the scenario (got "x")'),
     ({"stop": {"atRest": False}}, "stop.atRest: needs after"),
     ({"pools": {"kind": "NodePools"}}, "pools: is no NodePools"),
     (
         {"name": "${nme}", "parameters": {"name": 1}},
-        'name: is no parameter of the scenario (got "${nme}"); did you mean "name"?',
+        'name: is not a parameter of the scenario (got "${nme}"); did you mean "name"?',
     ),
     ({"name": "${name"}, "name: has a parameter that does not end"),
     ({"parameters": {"a": [1]}}, "parameters.a: must be a number, a string or true or false (got [1])"),
@@ -138,8 +138,8 @@ def test_files_are_looked_for_beside_the_scenario(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("step", "message"),
     [
-        ({"crash": "n7"}, 'timeline[0].crash: is no node of the cluster (got "n7"); there are n1, n2'),
-        ({"drain": ["n1", "n7"]}, 'timeline[0].drain[1]: is no node of the cluster (got "n7")'),
+        ({"crash": "n7"}, 'timeline[0].crash: is not a node of the cluster (got "n7"); there are n1, n2'),
+        ({"drain": ["n1", "n7"]}, 'timeline[0].drain[1]: is not a node of the cluster (got "n7")'),
         ({"scale": {"target": "deploy/api", "replicas": 2}}, 'timeline[0].scale: deployments.apps "api" not found'),
         (
             {"rollout": {"target": "deploy/wob", "restart": True}},
@@ -147,7 +147,7 @@ def test_files_are_looked_for_beside_the_scenario(tmp_path: Path) -> None:
         ),
         (
             {"rollout": {"target": "deploy/web", "image": "x", "container": "d"}},
-            'timeline[0].rollout.container: is no container of the workload (got "d"); Deployment default/web has c',
+            'timeline[0].rollout.container: is not a container of the workload (got "d"); Deployment default/web has c',
         ),
         (
             {"rollout": {"target": "deploy/web", "undo": True}},
@@ -175,7 +175,7 @@ def test_a_parameter_that_the_scenario_does_not_have_is_refused() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("at\n5\n", 'line 1: is no column of the file (got "time"); there are at (time names it)'),
+        ("at\n5\n", 'line 1: is not a column of the file (got "time"); there are at (time names it)'),
         ("time\nsoon\n", 'line 2: is not a number of seconds (got "soon")'),
     ],
 )

@@ -89,15 +89,15 @@ def test_a_trace_is_placed_by_its_selectors_and_priorities(tmp_path: Path, templ
         ({"requests": {"memory": "x"}}, "4", 'is an implausible amount of memory (got "4"); that is 4 bytes'),
         ({"requests": {"memory": "x"}}, "65536", 'is an implausible amount of memory (got "65536")'),
         ({"requests": {"cpu": "x"}}, "2000", "that is 2,000 cores; for millicores write cpu: {column: …, unit: m}"),
-        ({"requests": {"cpu": "x"}}, "many", 'is no amount of cpu (got "many")'),
-        ({"requests": {"memory": {"column": "x", "unit": "Gi"}}}, "4Gi", 'is no amount of memory (got "4Gi")'),
-        ({"requests": {"cpu": "x"}}, "-1", 'is no amount of cpu (got "-1"); write a number that is not negative'),
+        ({"requests": {"cpu": "x"}}, "many", 'is not an amount of cpu (got "many")'),
+        ({"requests": {"memory": {"column": "x", "unit": "Gi"}}}, "4Gi", 'is not an amount of memory (got "4Gi")'),
+        ({"requests": {"cpu": "x"}}, "-1", 'is not an amount of cpu (got "-1"); write a number that is not negative'),
         ({"namespace": "x"}, "Team_A", 'cannot be the value of namespace (got "Team_A")'),
         ({"labels": {"team": "x"}}, "a b", 'cannot be the value of labels.team (got "a b")'),
         ({"nodeSelector": {"zone": "x"}}, "-", "cannot be the value of nodeSelector.zone"),
-        ({"priority": "x"}, "99999999999", "is no priority"),
+        ({"priority": "x"}, "99999999999", "is not a priority"),
         ({"priority": "x"}, "Very High", "cannot be the value of priority"),
-        ({"replicas": "x"}, "1.5", 'is no number of replicas (got "1.5")'),
+        ({"replicas": "x"}, "1.5", 'is not a number of replicas (got "1.5")'),
     ],
 )
 def test_a_wrong_cell_is_named_with_its_line(tmp_path: Path, columns: Any, cells: str, expected: str) -> None:
@@ -112,11 +112,11 @@ def test_a_wrong_cell_is_named_with_its_line(tmp_path: Path, columns: Any, cells
     [
         (
             {"requests": {"memory": {"column": "x", "unit": "GiB"}}},
-            "replay.requests.memory.unit: is no unit of an amount",
+            "replay.requests.memory.unit: is not a unit of an amount",
         ),
         ({"time": {"column": "x", "unit": "parsecs"}}, "replay.time.unit"),
-        ({"labels": {"not a label": "x"}}, "is no name of a label"),
-        ({"namespace": "y"}, 'is no column of the file (got "y")'),
+        ({"labels": {"not a label": "x"}}, "is not a label name"),
+        ({"namespace": "y"}, 'is not a column of the file (got "y")'),
     ],
 )
 def test_a_wrong_unit_or_column_is_named(tmp_path: Path, columns: Any, expected: str) -> None:

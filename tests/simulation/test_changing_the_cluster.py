@@ -36,7 +36,7 @@ def test_objects_and_short_names_can_be_deleted() -> None:
 
 @pytest.mark.parametrize(
     ("what", "message"),
-    [("pod/ghost", 'pods "ghost" not found'), ("thing/x", "is no object"), ("node/n9", 'nodes "n9" not found')],
+    [("pod/ghost", 'pods "ghost" not found'), ("thing/x", "is not an object"), ("node/n9", 'nodes "n9" not found')],
 )
 def test_what_does_not_exist_cannot_be_deleted(what: str, message: str) -> None:
     with pytest.raises(InputError, match=message):

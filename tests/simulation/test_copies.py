@@ -80,7 +80,7 @@ def test_a_configuration_may_be_a_dict() -> None:
 
 @pytest.mark.parametrize(
     ("document", "complaint"),
-    [({"kind": "Nothing"}, "apiVersion"), ({"profiles": {1, 2}}, "configuration: is no document of plain values")],
+    [({"kind": "Nothing"}, "apiVersion"), ({"profiles": {1, 2}}, "configuration: is not a document of plain values")],
 )
 def test_a_dict_that_is_no_configuration_is_refused(document: dict[str, object], complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):

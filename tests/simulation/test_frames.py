@@ -70,7 +70,7 @@ def test_namespaces_are_summed_up_and_compared_by_jains_index() -> None:
     ]
     assert result.makespan == 120
     assert (result.jain_index("cpu_seconds"), result.jain_index()) == (1.0, 0.9)
-    with pytest.raises(InputError, match="is no number of a namespace"):
+    with pytest.raises(InputError, match="is not a number of a namespace"):
         result.jain_index("colour")
 
 
@@ -121,12 +121,12 @@ def test_a_table_that_there_is_not_is_named_with_those_that_there_are(result: Re
     with pytest.raises(InputError) as refusal:
         result.to_csv(table="pods")
     assert str(refusal.value) == (
-        'is no table of a result (got "pods"); use one of placements, namespaces, utilisation, events, preempted, series'
+        'is not a table of a result (got "pods"); use one of placements, namespaces, utilisation, events, preempted, series'
     )
 
 
 def test_an_unknown_library_is_refused(result: Result) -> None:
-    with pytest.raises(InputError, match="is no library for data frames"):
+    with pytest.raises(InputError, match="is not a library for data frames"):
         result.to_frame(library="excel")
 
 

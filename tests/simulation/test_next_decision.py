@@ -205,6 +205,6 @@ def test_what_is_shown_of_a_decision_and_of_a_simulation_is_one_short_line() -> 
 def test_a_time_that_is_none_is_refused(until: float) -> None:
     simulation = Simulation.load(nodes("n1"), pods(1))
     for call in (simulation.run, simulation.advance, simulation.step, simulation.next_decision):
-        with pytest.raises(InputError, match="until: is no time"):
+        with pytest.raises(InputError, match="until: is not a time"):
             call(until)
     assert (simulation.decisions, simulation.internals.journal.calls[1:]) == (0, [])

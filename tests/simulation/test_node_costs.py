@@ -52,6 +52,6 @@ def test_the_annotation_is_the_price_and_goes_before_the_label() -> None:
 @pytest.mark.parametrize("text", ["cheap", "", "-1", "nan", "inf"])
 def test_what_is_no_price_is_an_error_that_names_node_field_and_value(text: str) -> None:
     with pytest.raises(
-        InputError, match=r"Node n1: metadata\.annotations\[steersman\.dev/price-per-hour\].*is no price"
+        InputError, match=r"Node n1: metadata\.annotations\[steersman\.dev/price-per-hour\].*is not a price"
     ):
         price_of(_annotated(text))

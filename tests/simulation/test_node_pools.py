@@ -112,7 +112,10 @@ def test_pools_are_read_from_a_file_and_errors_name_it(tmp_path: Path) -> None:
     [
         (changed("pools", value=[]), "NodePools: pools: has no pool; write at least one"),
         (changed("pools", 1, "name", value="general"), 'pools[1].name: is the name of two pools (got "general")'),
-        (changed("pools", 0, "name", value="A b"), 'pools[0].name: is no name for a pool (got "A b"); use up to 50'),
+        (
+            changed("pools", 0, "name", value="A b"),
+            'pools[0].name: is not a valid name for a pool (got "A b"); use up to 50',
+        ),
         (changed("pools", 0, "pricePerHour", value=-1), "pools[0].pricePerHour: must be a number from 0 (got -1.0)"),
         (
             changed("pools", 0, "pricePerHour", value="x"),
@@ -121,7 +124,7 @@ def test_pools_are_read_from_a_file_and_errors_name_it(tmp_path: Path) -> None:
         (changed("pools", 0, "min", value=-1), "pools[0].min: must not be negative (got -1)"),
         (changed("pools", 0, "min", value=101), "pools[0].max: is less than min, which is 101 (got 100)"),
         (changed("pools", 0, "zones", value=["a", "a"]), 'pools[0].zones[1]: is there twice (got "a")'),
-        (changed("pools", 0, "zones", value=["a b"]), 'pools[0].zones[0]: is no label value (got "a b")'),
+        (changed("pools", 0, "zones", value=["a b"]), 'pools[0].zones[0]: is not a label value (got "a b")'),
         (changed("pools", 0, "maximum", value=1), "maximum"),
         (
             changed("pools", 0, "template", "metadata", "name", value="n"),
@@ -137,7 +140,7 @@ def test_pools_are_read_from_a_file_and_errors_name_it(tmp_path: Path) -> None:
         ),
         (
             changed("pools", 0, "template", "status", value={"allocateable": {"cpu": 1}}),
-            "pools[0].template.status.allocateable: is no field of a Node",
+            "pools[0].template.status.allocateable: is not a field of a Node",
         ),
         (changed("pools", 0, "template", "status", value={}), "pools[0].template.status.allocatable: is empty"),
         (
@@ -146,7 +149,7 @@ def test_pools_are_read_from_a_file_and_errors_name_it(tmp_path: Path) -> None:
         ),
         (
             changed("limits", "spotShare", value=1.5),
-            "limits.spotShare: is no share (got 1.5); write a number from 0 to 1",
+            "limits.spotShare: is not a share (got 1.5); write a number from 0 to 1",
         ),
         ({**DOCUMENT, "kind": "Pool"}, "is no NodePools"),
         ([], "is neither"),

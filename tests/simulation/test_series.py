@@ -49,7 +49,7 @@ def test_every_pool_has_its_own_utilisation_and_nodes_have_their_price() -> None
 
 
 def test_a_price_that_is_none_is_refused_with_the_node_that_has_it() -> None:
-    with pytest.raises(InputError, match=r"Node n1: metadata\.labels\[steersman\.dev/price-per-hour\]: is no price"):
+    with pytest.raises(InputError, match=r"Node n1: metadata\.labels\[steersman\.dev/price-per-hour\]: is not a price"):
         Simulation.load(a_node("n1").label(PRICE_ANNOTATION, "free").obj())
 
 

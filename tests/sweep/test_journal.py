@@ -88,5 +88,5 @@ def test_two_sweeps_do_not_write_into_one_journal(tmp_path: Path) -> None:
 
 def test_another_file_is_not_taken_for_a_journal(tmp_path: Path) -> None:
     (tmp_path / "journal").write_text("hello\n")
-    with pytest.raises(InputError, match="is no journal of a sweep"):
+    with pytest.raises(InputError, match="is not a journal of a sweep"):
         SweepJournal.open(tmp_path / "journal")

@@ -149,7 +149,7 @@ def test_a_reference_to_an_unknown_parameter_in_a_configuration_is_refused(tmp_p
         "percentageOfNodesToScore": "${shares}",
     }
     said = refusal_before_running(tmp_path, configurations=[{"config": config}], parameters={"share": [50]})
-    assert said == 'percentageOfNodesToScore: is no parameter of the sweep (got "${shares}"); did you mean "share"?'
+    assert said == 'percentageOfNodesToScore: is not a parameter of the sweep (got "${shares}"); did you mean "share"?'
 
 
 def test_a_value_that_a_scenario_cannot_have_is_refused(tmp_path: Path) -> None:

@@ -113,7 +113,9 @@ def test_configurations_are_compared_in_pairs_of_runs_with_the_same_seed(tmp_pat
     assert differences[0].estimates["arrived"].mean == 0, "the same seed gives the same arrivals"
     assert [cell.configuration for cell in result.compare("pack")] == ["spread", "spread"]
     assert len(result.to_dict()["differences"]) == 2
-    with pytest.raises(InputError, match='is no configuration of the sweep \\(got "packs"\\); there are spread, pack'):
+    with pytest.raises(
+        InputError, match='is not a configuration of the sweep \\(got "packs"\\); there are spread, pack'
+    ):
         result.compare("packs")
 
 

@@ -126,12 +126,12 @@ def parse_moment(text: str, begin: float, end: float, option: str) -> float | da
         try:
             moment = datetime.fromisoformat(text)
         except ValueError:
-            raise InputError("is no time", object=option, value=text, hint=_HINT) from None
+            raise InputError("is not a time", object=option, value=text, hint=_HINT) from None
         return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     try:
         seconds = parse_seconds(click.get_current_context(), click.Option([option]), text)
     except click.BadParameter:
-        raise InputError("is no time", object=option, value=text, hint=_HINT) from None
+        raise InputError("is not a time", object=option, value=text, hint=_HINT) from None
     assert seconds is not None, "there is a text"
     return seconds
 
@@ -142,7 +142,7 @@ def _last_time_of_day(of_day: re.Match[str], end: float, option: str) -> datetim
         last = datetime.fromtimestamp(end, datetime.strptime(zone, "%z").tzinfo if zone else UTC)
         moment = last.replace(hour=int(hour), minute=int(minute), second=int(second or 0), microsecond=0)
     except ValueError:
-        raise InputError("is no time of day", object=option, value=of_day.string, hint=_HINT) from None
+        raise InputError("is not a time of day", object=option, value=of_day.string, hint=_HINT) from None
     return moment if moment.timestamp() <= end else moment - timedelta(days=1)
 
 

@@ -219,7 +219,7 @@ def _check(variants: Sequence[Variant], seeds: int) -> None:
     if twice is not None:
         raise InputError("two configurations have one name", value=twice, hint="write NAME=FILE")
     if seeds < 1:
-        raise InputError("is no number of seeds", value=seeds, hint="use 1 or more")
+        raise InputError("is not a number of seeds", value=seeds, hint="use 1 or more")
 
 
 def unplaced(obj: ReadObject) -> ReadObject:

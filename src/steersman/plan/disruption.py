@@ -265,7 +265,7 @@ def parse_taint(text: str) -> api.Taint:
     pair, _, effect = text.rpartition(":")
     key, _, value = pair.partition("=")
     if effect not in EFFECTS or key_errors(key) or value_errors(value):
-        raise InputError("is no taint", value=text, hint=f"use key=value:EFFECT; effects are {', '.join(EFFECTS)}")
+        raise InputError("is not a taint", value=text, hint=f"use key=value:EFFECT; effects are {', '.join(EFFECTS)}")
     return api.Taint(key=key, value=value, effect=effect)
 
 

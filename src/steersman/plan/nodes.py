@@ -169,7 +169,7 @@ def nodes(
     without time.
     """
     if trials < 1:
-        raise InputError("is no number of trials", field="trials", value=trials, hint="use a whole number from 1 on")
+        raise InputError("is not a number of trials", field="trials", value=trials, hint="use a whole number from 1 on")
     limit = TimeLimit(time_limit)
     if limit.is_over():
         raise NoPlanInTime(NOT_IN_TIME)

@@ -90,7 +90,7 @@ def parse_weight(text: str) -> tuple[str, int]:
     if not path or Path(text).exists():
         return text, 1
     if not weight.isascii() or not weight.isdecimal() or not int(weight):
-        raise InputError("is no weight", object=f"--pod {text}", value=weight, hint="use a whole number from 1 on")
+        raise InputError("is not a weight", object=f"--pod {text}", value=weight, hint="use a whole number from 1 on")
     return path, int(weight)
 
 

@@ -167,7 +167,7 @@ def requests(
     with load([]) as empty:
         objects, notes = read_objects(sources, empty.scheduler.known_kinds, stdin, validate)
     if not 0 < pod_percentile <= 100:
-        raise InputError("is no percentile", value=pod_percentile, hint="use a number above 0, up to 100")
+        raise InputError("is not a percentile", value=pod_percentile, hint="use a number above 0, up to 100")
     changes = _Changes(objects, usage, 1 + headroom / 100, pod_percentile)
     changed = [changes.applied(obj) for obj in objects]
     if reschedule:

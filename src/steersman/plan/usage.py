@@ -65,7 +65,7 @@ def load_usage(path: str | Path, *, percentile: float = 100.0, columns: Mapping[
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=str(path)) from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError("is no CSV file in UTF-8", file=str(path)) from error
+        raise InputError("is not a CSV file in UTF-8", file=str(path)) from error
 
 
 def read_usage(
@@ -73,7 +73,7 @@ def read_usage(
 ) -> Usage:
     """Return the usage of rows, the first of which names the columns."""
     if not 0 < percentile <= 100:
-        raise InputError("is no percentile", value=percentile, hint="use a number above 0, up to 100")
+        raise InputError("is not a percentile", value=percentile, hint="use a number above 0, up to 100")
     rows = iter(lines)
     places = _places(next(rows, []), file, columns or {})
     samples: dict[ContainerName, dict[str, list[float]]] = {}
@@ -149,10 +149,10 @@ def _amount(text: str, resource: str, file: str, line: int) -> float | None:
             parsed = quantity.parse(written)
         except InputError as error:
             hint = 'use a number or a quantity, such as "0.25", "250m" or "300Mi"'
-            raise InputError("is no amount", file=file, line=line, field=resource, value=text, hint=hint) from error
+            raise InputError("is not an amount", file=file, line=line, field=resource, value=text, hint=hint) from error
         amount = quantity.scaled_value(parsed, -9) / 1e9
     if not math.isfinite(amount) or amount < 0:
-        raise InputError("is no amount", file=file, line=line, field=resource, value=text, hint="use 0 or more")
+        raise InputError("is not an amount", file=file, line=line, field=resource, value=text, hint="use 0 or more")
     return amount
 
 

@@ -71,7 +71,7 @@ class RecordReader:
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", file=str(directory)) from error
         if not self.files:
-            wrong = "holds no record" if is_directory else "is no directory"
+            wrong = "holds no record" if is_directory else "is not a directory"
             raise InputError(wrong, file=str(directory), hint="steersman simulate --record DIR writes one")
         #: Problems found by the last iteration.
         self.problems: list[Problem] = []

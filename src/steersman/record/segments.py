@@ -178,7 +178,7 @@ def read_header(file: BinaryIO) -> int:
     data = _read(file, 0, _HEADER.size + _CHECKSUM)
     magic, number = _HEADER.unpack_from(data)
     if magic != MAGIC or data[_HEADER.size :] != _checksum(data[: _HEADER.size]):
-        raise DamagedSegment("is no segment of a record", 0)
+        raise DamagedSegment("is not a segment of a record", 0)
     return int(number)
 
 

@@ -130,7 +130,7 @@ def _body(frame: Frame) -> StepBody:
         raise InputError(f"cannot be read: {error}", object="a step of the record") from error
     if body.method not in CALLS:
         known: Any = ", ".join(sorted(CALLS))
-        raise InputError("is no step of a simulation", object="record", value=body.method, hint=f"known are {known}")
+        raise InputError("is not a step of a simulation", object="record", value=body.method, hint=f"known are {known}")
     return body
 
 

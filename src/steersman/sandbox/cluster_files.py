@@ -204,7 +204,7 @@ def _snapshot(body: bytes) -> Document:
         raise InputError(error.message, file=IMPORTED, line=error.line) from error
     if len(found) != 1 or not isinstance(found[0], dict):
         known = ", ".join((*SNAPSHOT_LISTS, SNAPSHOT_CONFIGURATION))
-        raise InputError("is no snapshot", file=IMPORTED, hint=f"a snapshot is one object with {known}")
+        raise InputError("is not a snapshot", file=IMPORTED, hint=f"a snapshot is one object with {known}")
     return found[0]
 
 
@@ -213,7 +213,7 @@ def _profiles(configuration: object) -> str:
     if configuration is None:
         return ""
     if not isinstance(configuration, dict):
-        raise InputError("is no object", file=IMPORTED, field=SNAPSHOT_CONFIGURATION)
+        raise InputError("is not an object", file=IMPORTED, field=SNAPSHOT_CONFIGURATION)
     header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     profiles = configuration.get("profiles")
     return _yaml({**header, "profiles": profiles}) if profiles else ""
@@ -223,10 +223,10 @@ def _in_snapshot(snapshot: Document) -> Iterator[FoundDocument]:
     for name, (api_version, kind) in SNAPSHOT_LISTS.items():
         items = snapshot.get(name) or []
         if not isinstance(items, list):
-            raise InputError("is no list", file=IMPORTED, field=name)
+            raise InputError("is not a list", file=IMPORTED, field=name)
         for number, item in enumerate(items, 1):
             if not isinstance(item, dict):
-                raise InputError("is no object", file=IMPORTED, field=f"{name}[{number - 1}]")
+                raise InputError("is not an object", file=IMPORTED, field=f"{name}[{number - 1}]")
             yield FoundDocument({**item, "apiVersion": api_version, "kind": kind}, SourcePlace(IMPORTED, 1, number))
 
 

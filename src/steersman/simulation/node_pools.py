@@ -70,7 +70,7 @@ def _price(text: str, node: str, field: str) -> float:
         price = -1.0
     if not math.isfinite(price) or price < 0:
         raise InputError(
-            "is no price", object=f"Node {node}", field=field, value=text, hint='write a number such as "0.40"'
+            "is not a price", object=f"Node {node}", field=field, value=text, hint='write a number such as "0.40"'
         )
     return price
 
@@ -206,7 +206,7 @@ def _check_template_fields(document: dict[str, Any]) -> None:
     assert schema is not None
     for index, pool in enumerate(document["pools"]):
         for field in find_unknown_fields(pool["template"], schema):
-            raise InputError("is no field of a Node", field=f"pools[{index}].template.{field.path}", hint=field.hint)
+            raise InputError("is not a field of a Node", field=f"pools[{index}].template.{field.path}", hint=field.hint)
 
 
 def _check(pools: NodePools) -> None:
@@ -223,13 +223,13 @@ def _check(pools: NodePools) -> None:
             raise error.beneath(path) from error
     share = pools.limits.spot_share
     if share is not None and not 0 <= share <= 1:
-        raise InputError("is no share", field="limits.spotShare", value=share, hint="write a number from 0 to 1")
+        raise InputError("is not a share", field="limits.spotShare", value=share, hint="write a number from 0 to 1")
 
 
 def _check_pool(pool: NodePool) -> None:
     if not _POOL_NAME.fullmatch(pool.name) or len(pool.name) > _MAX_POOL_NAME:
         hint = f"use up to {_MAX_POOL_NAME} lower case letters, digits and '-': nodes are named after the pool"
-        raise InputError("is no name for a pool", field="name", value=pool.name, hint=hint)
+        raise InputError("is not a valid name for a pool", field="name", value=pool.name, hint=hint)
     for field, number in (
         ("pricePerHour", pool.price_per_hour),
         ("bootSeconds", pool.boot_seconds),
@@ -248,7 +248,9 @@ def _check_pool(pool: NodePool) -> None:
 def _check_zones(pool: NodePool) -> None:
     for index, zone in enumerate(pool.zones):
         if not zone or label_syntax.value_errors(zone):
-            raise InputError("is no label value", field=f"zones[{index}]", value=zone, hint="use a name such as zone-a")
+            raise InputError(
+                "is not a label value", field=f"zones[{index}]", value=zone, hint="use a name such as zone-a"
+            )
         if zone in pool.zones[:index]:
             raise InputError("is there twice", field=f"zones[{index}]", value=zone)
     labelled = pool.template.metadata.labels.get(api.ZONE_LABEL)

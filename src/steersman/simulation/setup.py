@@ -87,7 +87,7 @@ def with_version(gates: FeatureGates | Mapping[str, bool] | None, version: str) 
 def check_until(until: float | None) -> None:
     """Raise `InputError` unless `until` is None or a number of seconds that is not negative."""
     if until is not None and not 0 <= until < math.inf:
-        raise InputError("is no time", field="until", value=until, hint="write seconds since the start, 0 or more")
+        raise InputError("is not a time", field="until", value=until, hint="write seconds since the start, 0 or more")
 
 
 def load_configuration(given: Configuration, gates: FeatureGates) -> SchedulerConfiguration:
@@ -113,4 +113,4 @@ def _json(document: Mapping[str, Any]) -> str:
     try:
         return json.dumps(dict(document))
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"is no document of plain values: {error}", object="configuration") from error
+        raise InputError(f"is not a document of plain values: {error}", object="configuration") from error

@@ -67,9 +67,9 @@ def test_a_threshold_is_about_the_average_throughput_unless_something_else_is_re
     [
         (
             {"opcode": "createPod"},
-            'workloadTemplate[1].opcode: is no operation (got "createPod"); known are createNodes',
+            'workloadTemplate[1].opcode: is not an operation (got "createPod"); known are createNodes',
         ),
-        ({}, "workloadTemplate[1].opcode: is no operation; known are"),
+        ({}, "workloadTemplate[1].opcode: is not an operation; known are"),
         (
             {"opcode": "createPods", "pods": 1},
             "workloadTemplate[1].pods: is not a field here (got 1); ",

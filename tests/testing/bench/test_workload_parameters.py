@@ -61,7 +61,7 @@ def test_a_value_of_the_wrong_type_is_refused(value: ParameterValue) -> None:
         (CreateNodes(opcode="createNodes", count=-1), "workloadTemplate[1].count: cannot be used (got -1)"),
         (CreatePods(opcode="createPods", collect_metrics=True, skip_wait_to_completion=True), "collectMetrics"),
         (CreatePods(opcode="createPods", steady_state=True), "a steady state lasts longer than nothing"),
-        (CreatePods(opcode="createPods", duration="soon"), 'duration: is no duration (got "soon")'),
+        (CreatePods(opcode="createPods", duration="soon"), 'duration: is not a duration (got "soon")'),
         (CreatePods(opcode="createPods", persistent_volume_template_path="x"), "or neither"),
         (Churn(opcode="churn", mode="sometimes"), 'mode: cannot be used (got "sometimes"); use "create" or "recreate"'),
         (

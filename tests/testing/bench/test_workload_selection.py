@@ -36,7 +36,7 @@ def test_what_is_no_name_is_a_regular_expression() -> None:
 def test_a_test_that_selects_nothing_is_an_error() -> None:
     with pytest.raises(InputError, match=r'--test: selects no workload \(got "Ghost"\); the test cases are Basic, Bas'):
         names("Ghost")
-    with pytest.raises(InputError, match="--test: is no regular expression"):
+    with pytest.raises(InputError, match="--test: is not a regular expression"):
         names("(")
 
 

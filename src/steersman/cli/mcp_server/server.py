@@ -70,7 +70,7 @@ def _tool(name: str, tool: type[ToolArguments]) -> types.Tool:
 async def _answered(settings: ServerSettings, name: str, arguments: dict[str, Any]) -> ToolAnswer:
     try:
         if name not in TOOLS:
-            raise InputError("is no tool", value=name, hint=f"there are: {', '.join(TOOLS)}")
+            raise InputError("is not a tool", value=name, hint=f"there are: {', '.join(TOOLS)}")
         return await answer(settings, TOOLS[name].decoded(arguments))
     except SteersmanError as error:
         return ToolAnswer(str(error), is_error=True)

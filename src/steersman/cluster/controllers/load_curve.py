@@ -22,7 +22,7 @@ from steersman.api import quantity
 from steersman.base import InputError
 
 LOAD: Final = "steersman.dev/load"
-NOT_A_CURVE: Final = "is no load curve"
+NOT_A_CURVE: Final = "is not a load curve"
 HINT: Final = 'write times and amounts, such as "0s=200m, 5m=900m, 10m=300m"'
 _DURATION: Final = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,9})s)?")
 

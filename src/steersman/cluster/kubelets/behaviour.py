@@ -182,7 +182,7 @@ def _check_names(pod: Pod, containers: _ByContainer) -> None:
     for container in containers:
         if container not in names:
             hint = f"the pod has {', '.join(names)}"
-            raise InputError("is no container of the pod", field="metadata.annotations", value=container, hint=hint)
+            raise InputError("is not a container of the pod", field="metadata.annotations", value=container, hint=hint)
 
 
 def similar_annotation(name: str, known: Sequence[str]) -> str:

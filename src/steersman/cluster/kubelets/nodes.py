@@ -40,7 +40,7 @@ PRICE_PER_HOUR: Final = "steersman.dev/price-per-hour"
 """Used by `simulation.node_costs`; kubelets only accept the annotation."""
 NODE_EVENTS: Final = (CRASH_AT, RECOVER_AT, REBOOT_AT)
 NODE_ANNOTATIONS: Final = (*NODE_EVENTS, DEVICES, UNHEALTHY_DEVICES, CSI_DRIVERS, PRICE_PER_HOUR)
-NOT_AMOUNTS: Final = "is no list of names and numbers"
+NOT_AMOUNTS: Final = "is not a list of names and numbers"
 HOSTNAME: Final = "Hostname"
 INTERNAL_IP: Final = "InternalIP"
 

@@ -33,7 +33,7 @@ from steersman.cluster.kubelets.stages import STAGE_VERSION, Stage, check_stages
 POLICY_KIND: Final = "KubeletPolicy"
 _POLICY: Final = DocumentKind(POLICY_VERSION, POLICY_KIND)
 NEVER: Final = "never"
-NO_EXIT_CODES: Final = "is no list of exit codes"
+NO_EXIT_CODES: Final = "is not a list of exit codes"
 EXIT_CODES_HINT: Final = 'use numbers from 0 to 255 such as "1" or "1,1,0": of the first run, the second, the others'
 _MAX_EXIT_CODE: Final = 255
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
@@ -153,7 +153,7 @@ def _read_stages(source: DocumentSource, documents: list[dict[str, Any]]) -> Kub
         for document in documents:
             name = f"Stage {(document.get('metadata') or {}).get('name', '')}".strip()
             if (document.get("apiVersion"), document.get("kind")) != (STAGE_VERSION, "Stage"):
-                raise InputError("is no Stage", object=str(document.get("kind")), hint="move it to another file")
+                raise InputError("is not a Stage", object=str(document.get("kind")), hint="move it to another file")
             try:
                 stages.append(
                     convert_document({key: value for key, value in document.items() if key != "status"}, Stage)
@@ -181,7 +181,7 @@ def _check(policy: KubeletPolicy) -> None:
             if name not in RESTART_POLICIES:
                 hint = f"use {', '.join(RESTART_POLICIES)}"
                 path = f"rules[{index}].restartPolicies"
-                raise InputError("is no restart policy", object=POLICY_KIND, field=path, value=name, hint=hint)
+                raise InputError("is not a restart policy", object=POLICY_KIND, field=path, value=name, hint=hint)
         try:
             from_label_selector(rule.selector or LabelSelector())
         except InputError as error:

@@ -29,7 +29,7 @@ the loop is idle, if any foreground timer is set; background timers alone cause 
 MAX: Final = "max"
 MAX_SPEED: Final = 1_000_000.0
 MAX_STEP_SECONDS: Final = 10 * 366 * 86_400
-NO_SPEED: Final = "is no speed"
+NO_SPEED: Final = "is not a speed"
 SPEED_HINT: Final = "use real, max, or a factor such as 60x (at most 1000000x)"
 SLICE_SECONDS: Final = 0.005
 """Maximum duration of a batch of callbacks before other tasks of the loop run."""
@@ -105,7 +105,7 @@ class ScaledClock:
         """Advance by this many seconds, as fast as timers can be called; see `LoopTimers.step`."""
         if not 0 <= seconds <= MAX_STEP_SECONDS:
             hint = f"use a number such as 60, {MAX_STEP_SECONDS} at most"
-            raise InputError("is no number of seconds to step by", value=seconds, hint=hint)
+            raise InputError("is not a number of seconds to step by", value=seconds, hint=hint)
         self._step_end = max(self._step_end, self.monotonic()) + seconds
         if not self._on_change:
             self.jump(self._step_end)

@@ -26,4 +26,4 @@ def parse_reference(text: str, custom: Iterable[type[api.Object]]) -> tuple[type
     for cls in (*api.KINDS.values(), *custom):
         if kind.lower() in (cls.KIND.lower(), cls.PLURAL):
             return cls, pod_key(name) if cls.NAMESPACED else name
-    raise InputError("is no object", value=text, hint='write "node/n1" or "pod/default/web-0"')
+    raise InputError("is not an object", value=text, hint='write "node/n1" or "pod/default/web-0"')

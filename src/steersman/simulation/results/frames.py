@@ -108,7 +108,7 @@ def _library(wanted: str | None) -> str:
             raise SteersmanError(NO_LIBRARY)
         return installed[0]
     if wanted not in LIBRARIES:
-        raise InputError("is no library for data frames", value=wanted, hint=f"use one of {', '.join(LIBRARIES)}")
+        raise InputError("is not a library for data frames", value=wanted, hint=f"use one of {', '.join(LIBRARIES)}")
     if find_spec(wanted) is None:
         raise SteersmanError(f"{wanted} is not installed; pip install {wanted}")
     return wanted
@@ -234,5 +234,5 @@ def result_table(result: Result, name: str) -> FrameTable:
     """Return the table with this name. Raises `InputError` if it is not in `TABLES`."""
     make = TABLES.get(name)
     if make is None:
-        raise InputError("is no table of a result", value=name, hint=f"use one of {', '.join(TABLES)}")
+        raise InputError("is not a table of a result", value=name, hint=f"use one of {', '.join(TABLES)}")
     return make(result)

@@ -125,7 +125,7 @@ class Result:
         values = [getattr(each, column, None) for each in self.by_namespace.values()]
         if any(isinstance(value, str) or (value is None and column != "slowdown_mean") for value in values):
             known = ", ".join(NamespaceSummary.__struct_fields__[1:])
-            raise InputError("is no number of a namespace", value=column, hint=f"use one of {known}")
+            raise InputError("is not a number of a namespace", value=column, hint=f"use one of {known}")
         return jain_index([value for value in values if value is not None])
 
     def explain(self, pod: str) -> Explanation:

@@ -157,7 +157,7 @@ def parse_taint(text: str, path: str) -> api.Taint:
     key, _, value = label.partition("=")
     if not colon or not key or effect not in EFFECTS:
         raise InputError(
-            "is no taint", field=path, value=text, hint=f"write key=value:Effect with {' or '.join(EFFECTS)}"
+            "is not a taint", field=path, value=text, hint=f"write key=value:Effect with {' or '.join(EFFECTS)}"
         )
     return api.Taint(key=key, value=value, effect=effect)
 

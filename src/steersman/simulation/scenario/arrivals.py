@@ -136,12 +136,14 @@ def _day(said: DayCurve, path: str) -> DayArrivals:
 
 def _rate(per_hour: float, path: str) -> float:
     if not 0 <= per_hour < 1e9:
-        raise InputError("is no rate", field=path, value=per_hour, hint="write how many there are in an hour")
+        raise InputError("is not a rate", field=path, value=per_hour, hint="write how many there are in an hour")
     return per_hour / HOUR
 
 
 def _time_of_day(text: str, path: str) -> float:
     match = _CLOCK_TIME.fullmatch(text)
     if match is None:
-        raise InputError("is no time of day", field=path, value=text, hint='write hours and minutes, such as "09:00"')
+        raise InputError(
+            "is not a time of day", field=path, value=text, hint='write hours and minutes, such as "09:00"'
+        )
     return int(match[1]) * HOUR + int(match[2]) * 60.0

@@ -159,7 +159,7 @@ def _check_names(document: ScenarioDocument, pools: list[str]) -> None:
     for index, name in enumerate(document.autoscaler.priorities):
         if name not in pools:
             path = f"autoscaler.priorities[{index}]"
-            raise InputError("is no pool of the scenario", field=path, value=name, hint=similar(name, pools))
+            raise InputError("is not a pool of the scenario", field=path, value=name, hint=similar(name, pools))
 
 
 def _autoscaler_times(said: AutoscalerSettings) -> AutoscalerTimes:

@@ -319,5 +319,5 @@ def _number(text: str, whole: str, path: str) -> float:
     except InputError:
         duration = None
     if duration is None or not duration.is_fixed:
-        raise InputError("is no expectation", field=path, value=whole, hint=HINT)
+        raise InputError("is not an expectation", field=path, value=whole, hint=HINT)
     return duration.parameters[0]

@@ -16,7 +16,7 @@ from steersman.base import InputError
 
 ParameterValue: TypeAlias = str | int | float | bool
 
-UNKNOWN_PARAMETER: Final = "is no parameter of the scenario"
+UNKNOWN_PARAMETER: Final = "is not a parameter of the scenario"
 _REFERENCE: Final = re.compile(r"\$(\$\{)|\$\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}|\$\{")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
@@ -30,7 +30,7 @@ def values_of(declared: Any, given: Mapping[str, ParameterValue]) -> dict[str, P
     for name, value in declared.items():
         if not _NAME.fullmatch(name):
             hint = "use letters, digits, '_', '-' and '.'"
-            raise InputError("is no name of a parameter", field="parameters", value=name, hint=hint)
+            raise InputError("is not a parameter name", field="parameters", value=name, hint=hint)
         if not isinstance(value, ParameterValue):
             hint = "write the value that it has unless another one is given"
             raise InputError(

@@ -46,7 +46,7 @@ def recorded_arrivals(said: RecordedArrivals, file: Path, path: str) -> list[Arr
     columns, units = dict[str, str](), dict[str, str | None]()
     for name in (*said.labels, *said.node_selector):
         if faults := qualified_name(name):
-            raise InputError("is no name of a label", field=path, value=name, hint=faults[0])
+            raise InputError("is not a label name", field=path, value=name, hint=faults[0])
     for field, column in _columns(said):
         columns[field] = column if isinstance(column, str) else column.column
         units[field] = None if isinstance(column, str) else _checked_unit(column.unit, field, path)
@@ -70,7 +70,7 @@ def _checked_unit(unit: str, field: str, path: str) -> str:
     if field.startswith("requests."):
         if unit not in AMOUNT_UNITS:
             hint = f"use one of {', '.join(AMOUNT_UNITS[1:])}, or an empty one"
-            raise InputError("is no unit of an amount", field=f"{path}.{field}.unit", value=unit, hint=hint)
+            raise InputError("is not a unit of an amount", field=f"{path}.{field}.unit", value=unit, hint=hint)
     else:
         seconds(f"1{unit}", f"{path}.{field}.unit")
     return unit
@@ -119,9 +119,9 @@ class _Row:
         try:
             amount = quantity.parse(f"{text}{unit or ''}")
         except InputError as error:
-            raise self._refused(f"is no amount of {resource}", text, error.hint or "write a number") from error
+            raise self._refused(f"is not an amount of {resource}", text, error.hint or "write a number") from error
         if quantity.sign(amount) < 0:
-            raise self._refused(f"is no amount of {resource}", text, "write a number that is not negative")
+            raise self._refused(f"is not an amount of {resource}", text, "write a number that is not negative")
         if unit is None and text[-1:].isdigit():
             self._check_plausible(resource, text, quantity.milli_value(amount))
         return f"{text}{unit or ''}"
@@ -139,14 +139,14 @@ class _Row:
         text = self._texts.get("priority", "")
         if text.removeprefix("-").isdecimal():
             if not -(2**31) <= int(text) < 2**31:
-                raise self._refused("is no priority", text, "write a 32-bit integer")
+                raise self._refused("is not a priority", text, "write a 32-bit integer")
             return text
         return self._checked("priority", dns1123_subdomain)
 
     def _replicas(self) -> int | None:
         text = self._texts.get("replicas", "")
         if text and not (text.isdecimal() and int(text) <= MAX_REPLICAS):
-            raise self._refused("is no number of replicas", text, f"write a whole number up to {MAX_REPLICAS:,}")
+            raise self._refused("is not a number of replicas", text, f"write a whole number up to {MAX_REPLICAS:,}")
         return int(text) if text else None
 
     def _refused(self, wrong: str, text: str, hint: str) -> InputError:

@@ -61,7 +61,7 @@ def parse_target(text: str, path: str, kinds: Iterable[type[api.Object]] = ()) -
     names |= {short: api.KINDS[kind] for short, kind in SHORT_NAMES.items()}
     kind = names.get(word.lower())
     if not slash or not name:
-        raise InputError("is no object", field=path, value=text, hint=TARGET_HINT)
+        raise InputError("is not an object", field=path, value=text, hint=TARGET_HINT)
     if kind is None:
         known = sorted({cls.KIND.lower() for cls in api.KINDS.values()})
         hint = similar(word.lower(), known)
@@ -91,7 +91,7 @@ def chosen_nodes(choice: NodeChoice, store: Store, path: str) -> list[str]:
         if not found and not _is_open(text):
             where = f"{path}[{index}]" if isinstance(choice, list) else path
             raise InputError(
-                "is no node of the cluster", field=where, value=text, hint=similar(text, list(nodes)[:1000])
+                "is not a node of the cluster", field=where, value=text, hint=similar(text, list(nodes)[:1000])
             )
         chosen.update(found)
     return [name for name in nodes if name in chosen]
@@ -176,7 +176,7 @@ def _container(template: Patch, rollout: Rollout, target: Target, path: str) -> 
     wanted = rollout.container or (names[0] if names else "")
     if wanted not in names:
         hint = f"{target} has {', '.join(names) or 'none'}"
-        raise InputError("is no container of the workload", field=f"{path}.container", value=wanted, hint=hint)
+        raise InputError("is not a container of the workload", field=f"{path}.container", value=wanted, hint=hint)
     return str(wanted)
 
 

@@ -20,7 +20,7 @@ from steersman.simulation.scenario.document import ACTIONS, JsonObject, NewNodes
 from steersman.simulation.scenario.targets import LOADED, ROLLABLE, SCALABLE, listed, parse_target
 from steersman.simulation.scenario.times import seconds
 
-NO_POOL: Final = "is no pool of the scenario"
+NO_POOL: Final = "is not a pool of the scenario"
 
 
 class PreparedStep(NamedTuple):

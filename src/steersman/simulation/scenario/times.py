@@ -43,7 +43,7 @@ def csv_rows(path: Path, columns: dict[str, str]) -> Iterator[tuple[int, dict[st
             for field, column in columns.items():
                 if column not in known:
                     hint = f"{similar(column, known)} ({field} names it)"
-                    raise InputError("is no column of the file", file=str(path), line=1, value=column, hint=hint)
+                    raise InputError("is not a column of the file", file=str(path), line=1, value=column, hint=hint)
             for row in reader:
                 yield reader.line_num, {field: row[column] or "" for field, column in columns.items()}
     except OSError as error:
@@ -51,7 +51,7 @@ def csv_rows(path: Path, columns: dict[str, str]) -> Iterator[tuple[int, dict[st
     except UnicodeDecodeError as error:
         raise InputError("is not UTF-8 text", file=str(path)) from error
     except csv.Error as error:
-        raise InputError(f"is no CSV: {error}", file=str(path)) from error
+        raise InputError(f"is not a CSV file: {error}", file=str(path)) from error
 
 
 def csv_seconds(path: Path, line: int, text: str) -> float:

@@ -112,7 +112,7 @@ def _configuration(choice: ConfigurationChoice, parameters: Mapping[str, Paramet
     try:
         return substituted(document, parameters)
     except InputError as error:
-        wrong = "is no parameter of the sweep" if error.message == UNKNOWN_PARAMETER else error.message
+        wrong = "is not a parameter of the sweep" if error.message == UNKNOWN_PARAMETER else error.message
         raise InputError(wrong, file=path, field=error.field, value=error.value, hint=error.hint) from error
 
 

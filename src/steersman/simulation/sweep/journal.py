@@ -95,7 +95,7 @@ def _manifest(line: bytes, path: Path) -> dict[str, Any]:
         header = {}
     if (header.get("apiVersion"), header.get("kind")) != (JOURNAL_VERSION, JOURNAL_KIND):
         hint = "remove it, and begin without --resume"
-        raise InputError("is no journal of a sweep, or was cut off in its first line", file=str(path), hint=hint)
+        raise InputError("is not a journal of a sweep, or was cut off in its first line", file=str(path), hint=hint)
     manifest: dict[str, Any] = header["manifest"]
     return manifest
 

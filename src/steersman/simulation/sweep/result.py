@@ -99,7 +99,7 @@ class SweepResult:
         chosen = self.configurations[0] if baseline is None else baseline
         if chosen not in self.configurations:
             hint = f"there are {', '.join(self.configurations)}"
-            raise InputError("is no configuration of the sweep", value=chosen, hint=hint)
+            raise InputError("is not a configuration of the sweep", value=chosen, hint=hint)
         cells = self._matrix.cells
         bases = {(cell.input_index, cell.parameter_values): cell for cell in cells if cell.configuration == chosen}
         others = (cell for cell in cells if cell.configuration != chosen)

@@ -365,7 +365,7 @@ def seconds_of(text: str, field: str) -> float:
         return Duration.parse(text).seconds
     except ValueError as error:
         raise InputError(
-            "is no duration", field=field, value=text, hint='write for example "30s" or "1m30s"'
+            "is not a duration", field=field, value=text, hint='write for example "30s" or "1m30s"'
         ) from error
 
 

@@ -164,7 +164,7 @@ def _operation(place: int, data: dict[str, Any], folder: Path) -> Operation:
     try:
         if not isinstance(opcode, str) or opcode not in OPERATIONS:
             known = ", ".join(OPERATIONS)
-            raise InputError("is no operation", field="opcode", value=opcode, hint=f"known are {known}")
+            raise InputError("is not an operation", field="opcode", value=opcode, hint=f"known are {known}")
         return _with_whole_paths(convert_document(data, OPERATIONS[opcode]), folder)
     except InputError as error:
         raise error.beneath(f"workloadTemplate[{place}]") from error
@@ -242,7 +242,7 @@ def _matching(workloads: list[Selected], test: str) -> list[str]:
     try:
         pattern = re.compile(test)
     except re.error as error:
-        raise InputError(f"is no regular expression: {error}", object="--test", value=test) from error
+        raise InputError(f"is not a regular expression: {error}", object="--test", value=test) from error
     return [selected.name for selected in workloads if pattern.search(selected.name)]
 
 
