@@ -23,8 +23,13 @@ EVERYBODY = {
     ("authentication.k8s.io", "selfsubjectreviews"): {"create"},
 }
 
-#: Rights of the shipped role that are used with `--emulated-version=1.37` only.
-SINCE_1_37 = {("resource.k8s.io", "devicetaintrules")}
+#: Rights of the shipped role that are used on API servers of v1.37 only, or with the feature gates of pod groups.
+OPTIONAL = {
+    ("resource.k8s.io", "devicetaintrules"),
+    ("scheduling.k8s.io", "compositepodgroups"),
+    ("scheduling.k8s.io", "podgroups"),
+    ("scheduling.k8s.io", "podgroups/status"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +63,7 @@ def test_every_right_is_used_and_no_other(requests: list[Entry]) -> None:
         if resource == "resourceclaims/status":
             # The server looks for this right as well, for those who write allocations.
             used[ref.api_group, "resourceclaims/binding"].add(entry.verb)
-    expected = {right: verbs for right, verbs in shipped_rights("kube-system").items() if right not in SINCE_1_37}
+    expected = {right: verbs for right, verbs in shipped_rights("kube-system").items() if right not in OPTIONAL}
     assert used == expected
 
 
