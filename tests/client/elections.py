@@ -101,6 +101,8 @@ class Candidate:
 class World:
     """Candidates and a clock. Closed by whoever made it."""
 
+    election_class = LeaderElection
+
     def __init__(self) -> None:
         self.clock = ManualClock(1000)
         self.server = MemoryLease()
@@ -111,7 +113,9 @@ class World:
         client = LeaseClient(self.server)
         seen: list[str] = []
         timing = Timing(self.clock, SeededRng(len(self.candidates)))
-        election = LeaderElection(client, ElectionSettings(name), timing, seen.append, lock="kube-system/steersman")
+        election = self.election_class(
+            client, ElectionSettings(name), timing, seen.append, lock="kube-system/steersman"
+        )
         candidate = Candidate(name, client, election, leaders_seen=seen)
         self.candidates.append(candidate)
         self.tasks.spawn(candidate.run())
@@ -142,4 +146,7 @@ class World:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self.tasks.close()

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+from typing import cast
 
 import pytest
 from tests.client.api_server import ApiServer
@@ -14,6 +16,7 @@ from tests.client.serving import run
 from steersman.base.errors import InputError
 from steersman.kube.client.connection import Connection
 from steersman.kube.client.lease import LEASE_LABELS, ElectionSettings, HttpLease, LeaderElection, Lease
+from steersman.kube.client.requests import Request, Response, Transport
 from steersman.kube.client.transport import http_transport
 
 
@@ -151,6 +154,23 @@ def test_the_time_of_day_does_not_matter() -> None:
 def test_settings_that_cannot_work_are_refused(settings: dict[str, float], complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
         ElectionSettings("me", **settings)
+
+
+def test_a_free_lease_has_an_empty_holder_not_a_missing_one() -> None:
+    """A missing one makes kube-apiserver v1.37.1 panic, if it elects leaders."""
+
+    async def scenario() -> None:
+        sent: list[bytes] = []
+
+        class Server:
+            async def request(self, request: Request) -> Response:
+                sent.append(request.body or b"")
+                return Response(200, b"{}")
+
+        await HttpLease(cast("Transport", Server()), "kube-system", "steersman", 5.0).update(Lease())
+        assert json.loads(sent[0])["spec"] == {"holderIdentity": ""}
+
+    run(scenario())
 
 
 def test_a_lease_on_a_real_server_is_taken_and_given_back() -> None:

@@ -17,7 +17,7 @@ _IN_EVERY_VERSION: Final = """
     ClearingNominatedNodeNameAfterBinding ClientsAllowCARotation ClientsAllowCBOR ClientsAllowTLSCacheGC
     ClientsPreferCBOR CloudControllerManagerWatchBasedRoutesReconciliation CloudControllerManagerWebhook
     ClusterTrustBundle ClusterTrustBundleProjection ConcurrentWatchObjectDecode ConstrainedImpersonation
-    ContainerCheckpoint ContainerRestartRules ContainerStopSignals CoordinatedLeaderElection
+    ContainerCheckpoint ContainerRestartRules ContainerStopSignals
     CrossNamespaceVolumeDataSource CustomCPUCFSQuotaPeriod CustomResourceFieldSelectors
     DRAResourceClaimGranularStatusAuthorization DRAResourcePoolStatus DeclarativeValidation
     DeclarativeValidationBeta DeclarativeValidationTakeover DeploymentReplicaSetTerminatingReplicas

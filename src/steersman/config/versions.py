@@ -217,6 +217,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     _gate("ComponentFlagz", _BETA, True),
     _gate("ComponentStatusz", _BETA, True),
     _gate("CompositePodGroup", _ALPHA, False, "GenericWorkload", "TopologyAwareWorkloadScheduling", first=V1_37),
+    _gate("CoordinatedLeaderElection", _BETA, False),
     _gate("DRAAdminAccess", _GA, True, _DEVICES, locked=True),
     _gate("DRAConsumableCapacity", _BETA, True, _DEVICES),
     _gate("DRADerivedAttributes", _ALPHA, False, _DEVICES, first=V1_37),

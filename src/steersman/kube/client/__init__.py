@@ -22,6 +22,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "extenders": "HttpExtender http_extenders",
         "failure_log": "BINDING FailureLog SEE_DOCTOR ServerProblem server_problem",
         "fence": "LeaseNotHeld WriteFence",
+        "coordinated_election": "Candidacy CoordinatedElection lease_candidate",
         "discovery": "ApiResourceList is_absent version_path",
         "foreign_input": "decode_foreign",
         "invalid_objects": "InvalidObject InvalidObjects",

@@ -104,7 +104,12 @@ class HttpLease:
         return await self._write("PUT", self._path, lease)
 
     async def _write(self, method: str, path: str, lease: Lease) -> Lease:
-        answer = await self._transport.request(Request(method, path, body=codec.encode(lease), timeout=self._timeout))
+        # As client-go writes it, a free lease has an empty holder: a missing one lets the controller for
+        # coordinated leader election of kube-apiserver v1.37.1 panic, and the server with it.
+        document = msgspec.json.decode(codec.encode(lease))
+        document["spec"] = {**document.get("spec", {}), "holderIdentity": lease.spec.holder_identity}
+        body = msgspec.json.encode(document)
+        answer = await self._transport.request(Request(method, path, body=body, timeout=self._timeout))
         return decode_foreign(answer.body, Lease, "the lease")
 
 
@@ -139,7 +144,9 @@ class ElectionSettings(msgspec.Struct, frozen=True):
         return self.renew_deadline / 2
 
 
-class _AttemptOutcome(Enum):
+class AttemptOutcome(Enum):
+    """Who holds the lease after an attempt to take or to renew it."""
+
     HELD = auto()
     HELD_BY_ANOTHER = auto()
     UNKNOWN = auto()
@@ -219,7 +226,7 @@ class LeaderElection:
         await self._release()
 
     async def _acquire(self) -> None:
-        while await self._attempt(self._settings.attempt_seconds) is not _AttemptOutcome.HELD:
+        while await self._attempt(self._settings.attempt_seconds) is not AttemptOutcome.HELD:
             await self._timing.sleep(self._timing.jittered(self._settings.retry_period, JITTER))
 
     async def _lead(self, lead: Callable[[], Coroutine[Any, Any, None]]) -> bool:
@@ -249,8 +256,8 @@ class LeaderElection:
         end = clock.monotonic() + settings.renew_deadline
         while (left := end - clock.monotonic()) > 0:
             outcome = await self._attempt(min(left, settings.attempt_seconds))
-            if outcome is not _AttemptOutcome.UNKNOWN:
-                return outcome is _AttemptOutcome.HELD
+            if outcome is not AttemptOutcome.UNKNOWN:
+                return outcome is AttemptOutcome.HELD
             await self._timing.sleep(min(settings.retry_period, max(end - clock.monotonic(), 0.0)))
         return False
 
@@ -287,13 +294,13 @@ class LeaderElection:
 
     # -- one attempt -------------------------------------------------------------------------------------------------
 
-    async def _attempt(self, seconds: float) -> _AttemptOutcome:
+    async def _attempt(self, seconds: float) -> AttemptOutcome:
         try:
             async with asyncio.timeout(seconds):
                 outcome = await self._take()
         except (SteersmanError, TimeoutError) as failure:
             self._report_failure(failure, seconds)
-            outcome = _AttemptOutcome.UNKNOWN
+            outcome = AttemptOutcome.UNKNOWN
         else:
             self._failure_log.succeeded(NOT_TAKEN)
             self._failure_log.succeeded(NOT_RENEWED)
@@ -313,7 +320,7 @@ class LeaderElection:
         if not self._failure_log.failed(what, failure):
             logger.log(logging.WARNING if is_renewal else logging.INFO, "%s: %s", what, failure)
 
-    async def _take(self) -> _AttemptOutcome:
+    async def _take(self) -> AttemptOutcome:
         """Write onto the known version if it is our own; otherwise read the lease first."""
         if self.is_leading and self._lease is not None:
             try:
@@ -328,10 +335,10 @@ class LeaderElection:
         if self._lease != found:
             self._lease, self._since = found, self._timing.clock.monotonic()
         if found.spec.holder_identity not in ("", self._settings.identity) and self._is_valid():
-            return _AttemptOutcome.HELD_BY_ANOTHER
+            return AttemptOutcome.HELD_BY_ANOTHER
         return await self._write(found)
 
-    async def _write(self, lease: Lease) -> _AttemptOutcome:
+    async def _write(self, lease: Lease) -> AttemptOutcome:
         """Write the lease. It counts from before the request: others may see it on arrival."""
         began = self._timing.clock.monotonic()
         return self._hold(await self._leases.update(msgspec.structs.replace(lease, spec=self._spec(lease.spec))), began)
@@ -352,11 +359,11 @@ class LeaderElection:
             return msgspec.structs.replace(own, acquire_time=old.acquire_time, lease_transitions=old.lease_transitions)
         return msgspec.structs.replace(own, lease_transitions=old.lease_transitions + 1)
 
-    def _hold(self, lease: Lease, since: float) -> _AttemptOutcome:
+    def _hold(self, lease: Lease, since: float) -> AttemptOutcome:
         """Record that the lease is held since `since`."""
         self._lease, self._since = lease, since
         self.fence.extend(since + min(self._settings.renew_deadline, lease.spec.lease_duration_seconds))
-        return _AttemptOutcome.HELD
+        return AttemptOutcome.HELD
 
     def _is_valid(self) -> bool:
         if self._lease is None:

@@ -38,10 +38,12 @@ from typing import Any, Final, Self, TypeVar
 
 import msgspec
 
-from steersman.base import Timing
-from steersman.config import ClientConnection, LeaderElectionConfiguration
+from steersman.base import KUBE_SCHEDULER_VERSION, Timing
+from steersman.config import ClientConnection, FeatureGates, LeaderElectionConfiguration
 from steersman.kube.client import (
+    Candidacy,
     Connection,
+    CoordinatedElection,
     ElectionSettings,
     FailureLog,
     HttpLease,
@@ -54,6 +56,7 @@ from steersman.kube.client import (
     Transport,
     WriteFence,
     http_transport,
+    lease_candidate,
 )
 from steersman.kube.http import ReadPacing
 from steersman.kube.observe import ClientMetrics, ServerMetrics
@@ -173,6 +176,7 @@ def leader_election(
     timing: Timing,
     fence: WriteFence,
     failure_log: FailureLog,
+    gates: FeatureGates,
 ) -> LeaderElection:
     """Return the configured election, with this process as the candidate `identity`."""
     settings = ElectionSettings(
@@ -180,7 +184,14 @@ def leader_election(
     )
     lease = HttpLease(transport, chosen.resource_namespace, chosen.resource_name, settings.attempt_seconds)
     lock = f"{chosen.resource_namespace}/{chosen.resource_name}"
-    return LeaderElection(lease, settings, timing, _say_leader, fence, failure_log, lock)
+    if not gates.enabled("CoordinatedLeaderElection"):
+        return LeaderElection(lease, settings, timing, _say_leader, fence, failure_log, lock)
+    candidate = lease_candidate(
+        chosen.resource_namespace, identity, chosen.resource_name, KUBE_SCHEDULER_VERSION, str(gates.version)
+    )
+    election = CoordinatedElection(lease, settings, timing, _say_leader, fence, failure_log, lock)
+    election.candidacy = Candidacy(transport, timing, candidate, failure_log)
+    return election
 
 
 def _say_leader(leader: str) -> None:

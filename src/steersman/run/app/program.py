@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from steersman.base import InternalErrors, SeededRng, Timing, ended_before
+from steersman.config import FeatureGates
 from steersman.framework import Extender
 from steersman.kube.client import (
     ApiServerReader,
@@ -156,7 +157,7 @@ class Program:
             attempt=partial(recording.attempt, self._scheduler),
         )
         self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-        self._election = self._make_election()
+        self._election = self._make_election(settings.gates)
         self._heartbeat = Heartbeat(timing, metrics)
         self._watchdog = Watchdog(self._heartbeat, timing, self._give_up)
         #: Set when informers may start; a lean standby starts them when it becomes leader.
@@ -443,8 +444,8 @@ class Program:
             texts=self._recording.texts,
         )
 
-    def _make_election(self) -> LeaderElection | None:
+    def _make_election(self, gates: FeatureGates) -> LeaderElection | None:
         chosen, lease = self._configuration.leader_election, self._control_parts.channels.lease
         if not chosen.leader_elect:
             return None
-        return leader_election(chosen, lease, self._identity, self._timing, self._fence, self._failure_log)
+        return leader_election(chosen, lease, self._identity, self._timing, self._fence, self._failure_log, gates)
