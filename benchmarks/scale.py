@@ -31,6 +31,7 @@ from benchmarks.populations import (
     preferred_affinity,
 )
 from steersman import api
+from steersman.base import POOLS_VERSION
 from steersman.simulation import Simulation, load_pools
 from steersman.testing import make_claim, make_pod
 
@@ -179,7 +180,7 @@ def own_process(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 POOL: Final[dict[str, Any]] = {
-    "apiVersion": "steersman.dev/v1",
+    "apiVersion": POOLS_VERSION,
     "kind": "NodePools",
     "pools": [
         {
@@ -224,6 +225,8 @@ def million(nodes: int, pods: int, deployments: int = 1) -> None:
     print({name: f"{usage.fraction:.1%}" for name, usage in result.utilisation.cluster.items()})
     step("result read", pods)
     simulation.scheduler.cycle.validate_state()
+    simulation.scheduler.cache.validate_state()
+    simulation.scheduler.queue.validate_state()
     step("state validated", pods)
 
 

@@ -29,6 +29,29 @@ def test_the_table_says_where_each_pod_went_and_how_full_the_nodes_are(tmp_path:
     ]
 
 
+POOLS = """\
+apiVersion: steersman.dev/v1alpha1
+kind: NodePools
+pools:
+- {name: big, pricePerHour: 1, min: 3, zones: [a, b], template: {status: {allocatable: {cpu: "16", memory: 64Gi}}}}
+- {name: none, pricePerHour: 1, template: {status: {allocatable: {cpu: "1", memory: 1Gi}}}}
+"""
+
+
+def test_pools_add_their_least_number_of_nodes(tmp_path: Path) -> None:
+    pools = write(tmp_path / "pools.yaml", POOLS)
+    result = steersman("simulate", "-f", cluster(tmp_path, BIG_POD), "--pools", pools, "-o", "json")
+    document = json.loads(result.stdout)
+    assert list(document["utilisation"]["nodes"]) == ["n1", "n2", "big-0", "big-1", "big-2"]
+    assert document["summary"]["pending"] == 0
+
+
+def test_a_scenario_names_its_own_pools(tmp_path: Path) -> None:
+    result = steersman("simulate", "--scenario", "s.yaml", "--pools", write(tmp_path / "pools.yaml", POOLS))
+    assert result.exit_code == 2
+    assert "--pools is not for scenarios" in result.stderr
+
+
 def test_pending_pods_come_with_the_schedulers_message(tmp_path: Path) -> None:
     result = steersman("simulate", "-f", cluster(tmp_path, BIG_POD))
     assert result.exit_code == 0

@@ -9,7 +9,7 @@ manager with the simulation.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -40,6 +40,7 @@ from steersman.cli.progress import working
 from steersman.cli.report_file import report_option
 
 if TYPE_CHECKING:
+    from steersman import api
     from steersman.config import FeatureGates
     from steersman.kube.client import ChosenCluster, Transport
     from steersman.simulation import ListedObjects, Simulation
@@ -86,12 +87,12 @@ def plan_options_without_config(command: CommandT) -> CommandT:
 
 
 @contextmanager
-def planned(given: Given) -> Iterator[Simulation]:
-    """Yield the simulation of the cluster selected by the options."""
+def planned(given: Given, nodes: Iterable[api.Node] = ()) -> Iterator[Simulation]:
+    """Yield the simulation of the cluster selected by the options, with these nodes in addition."""
     example = example_of(given)
     sources = sources_of(given, example)
     with working("loading"):
-        loaded = load_simulation(given, example, sources)
+        loaded = load_simulation(given, example, [*sources, nodes])
     with loaded as simulation:
         yield simulation
 

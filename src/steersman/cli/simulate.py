@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,6 +34,7 @@ from steersman.cli.record import recording
 from steersman.cli.report_file import command_line, interactive_option, report_option, write_page, write_report
 
 if TYPE_CHECKING:
+    from steersman import api
     from steersman.explain import PodExplanation
     from steersman.explain.fixes import DocumentSource
     from steersman.sandbox.web import FilePage
@@ -46,6 +47,13 @@ if TYPE_CHECKING:
     "One of `steersman examples`, with its plugins and its configuration; -f, --plugin and --config add to it."
 )
 @live_options
+@click.option(
+    "--pools",
+    "pools_file",
+    type=click.Path(),
+    metavar="FILE",
+    help="NodePools: add the `min` nodes of each pool to the cluster.",
+)
 @click.option(
     "--scenario",
     type=click.Path(),
@@ -127,6 +135,8 @@ def _simulate_scenario(given: Given, scenario: str) -> None:
         raise click.UsageError("--fixes is not for scenarios: there the cluster changes over time.")
     if given["interactive"]:
         raise click.UsageError("--interactive is not for scenarios: their report shows how the cluster changes.")
+    if given["pools_file"]:
+        raise click.UsageError("--pools is not for scenarios, which name their pools.")
     from steersman.cli.scenario import simulate_scenario
 
     is_of_example = given["scenario"] is None
@@ -140,7 +150,7 @@ def _simulate_cluster(given: Given) -> None:
 
     timing = _Timing(given["verbose"])
     report_file = given["report_file"]
-    with planned(given) as simulation:
+    with planned(given, _nodes_of_pools(given["pools_file"])) as simulation:
         timing.loaded()
         before = None if report_file is None else simulation.result()
         page = _page(simulation) if given["interactive"] else None
@@ -164,6 +174,15 @@ def _simulate_cluster(given: Given) -> None:
     elif report_file is not None:
         _write_report(simulation, result, before, report_file)
     conclude(result, given["fail_on_pending"])
+
+
+def _nodes_of_pools(path: str | None) -> Iterator[api.Node]:
+    """Yield the nodes that every pool has at least."""
+    if path is not None:
+        from steersman.simulation import load_pools
+
+        for pool in load_pools(path):
+            yield from pool.make_nodes(pool.min)
 
 
 def _run(simulation: Simulation, until: float | None, explain: tuple[str, ...]) -> Result:

@@ -107,7 +107,7 @@ class Fit(FilterKernel):
         reasons = np.zeros(len(lacking), np.int32)
         crowded = lacking.nonzero()[0]
         if len(crowded):
-            reasons[crowded] = self._ids_of(np.arange(self._capacity)[rows][crowded])
+            reasons[crowded] = self._ids_of(crowded if isinstance(rows, slice) else rows[crowded])
         return reasons
 
     def rows_with(self, added: AddedPods, before: ReasonColumn) -> ReasonColumn:
