@@ -47,6 +47,9 @@ class Builder(Generic[T]):
     def created(self, timestamp: str) -> Self:
         return self._meta(creation_timestamp=timestamp)
 
+    def terminating(self, since: str = "2030-01-01T00:00:00Z") -> Self:
+        return self._meta(deletion_timestamp=since)
+
     def label(self, key: str, value: str) -> Self:
         return self.labels({key: value})
 
@@ -67,6 +70,15 @@ class Builder(Generic[T]):
 
     def _meta(self, **fields: object) -> Self:
         return self._with(metadata=msgspec.structs.replace(self._object.metadata, **fields))
+
+    def _spec(self, **fields: object) -> Self:
+        return self._part("spec", fields)
+
+    def _status(self, **fields: object) -> Self:
+        return self._part("status", fields)
+
+    def _part(self, name: str, fields: Mapping[str, object]) -> Self:
+        return self._with(**{name: msgspec.structs.replace(getattr(self._object, name), **fields)})
 
     def _with(self, **fields: object) -> Self:
         return type(self)(msgspec.structs.replace(self._object, **fields))

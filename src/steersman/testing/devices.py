@@ -79,9 +79,6 @@ class SliceBuilder(Builder[api.ResourceSlice]):
         added = api.CounterSet(name=name, counters={key: api.Counter(value=value) for key, value in counters.items()})
         return self._spec(shared_counters=(*self._object.spec.shared_counters, added))
 
-    def _spec(self, **fields: object) -> Self:
-        return self._with(spec=_replace(self._object.spec, **fields))
-
 
 class DeviceClassBuilder(Builder[api.DeviceClass]):
     def selects(self, *expressions: str) -> Self:
@@ -94,9 +91,6 @@ class DeviceClassBuilder(Builder[api.DeviceClass]):
     def configures(self, driver: str, **parameters: str) -> Self:
         opaque = api.OpaqueDeviceConfiguration(driver=driver, parameters=dict(parameters))
         return self._spec(config=(*self._object.spec.config, api.DeviceClassConfiguration(opaque=opaque)))
-
-    def _spec(self, **fields: object) -> Self:
-        return self._with(spec=_replace(self._object.spec, **fields))
 
 
 class ResourceClaimBuilder(Builder[api.ResourceClaim]):
@@ -155,9 +149,6 @@ class ResourceClaimBuilder(Builder[api.ResourceClaim]):
     def _devices(self, **fields: object) -> Self:
         devices = _replace(self._object.spec.devices, **fields)
         return self._with(spec=_replace(self._object.spec, devices=devices))
-
-    def _status(self, **fields: object) -> Self:
-        return self._with(status=_replace(self._object.status, **fields))
 
 
 def _attribute(value: str | int | bool) -> api.DeviceAttribute:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Self, TypeVar
 
-import msgspec
-
 from steersman import api
 from steersman.testing.building import Builder, named
 
@@ -45,9 +43,6 @@ class _GroupBuilder(Builder[GroupT]):
 
     def disrupted_as_one(self) -> Self:
         return self._spec(disruption_mode=api.DisruptionMode(all=api.AllDisruptionMode()))
-
-    def _spec(self, **fields: object) -> Self:
-        return self._with(spec=msgspec.structs.replace(self._object.spec, **fields))
 
 
 class PodGroupBuilder(_GroupBuilder[api.PodGroup]):

@@ -60,12 +60,6 @@ class NodeBuilder(Builder[api.Node]):
     def declared_features(self, *features: str) -> Self:
         return self._status(declared_features=features)
 
-    def _spec(self, **fields: object) -> Self:
-        return self._with(spec=msgspec.structs.replace(self._object.spec, **fields))
-
-    def _status(self, **fields: object) -> Self:
-        return self._with(status=msgspec.structs.replace(self._object.status, **fields))
-
 
 # -- clusters ----------------------------------------------------------------------------------------------------------
 

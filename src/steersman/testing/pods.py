@@ -229,9 +229,6 @@ class PodBuilder(Builder[api.Pod]):
         added = api.Condition(type=kind, status=status, reason=reason, message=message)
         return self._status(conditions=(*self._object.status.conditions, added))
 
-    def terminating(self, since: str = "2030-01-01T00:00:00Z") -> Self:
-        return self._meta(deletion_timestamp=since)
-
     def _init_container(self, requests: Mapping[str, api.Quantity], restart_policy: str | None) -> Self:
         containers = self._object.spec.init_containers
         added = api.Container(
@@ -247,9 +244,3 @@ class PodBuilder(Builder[api.Pod]):
 
     def _with_affinity(self, **fields: object) -> Self:
         return self._spec(affinity=msgspec.structs.replace(self._affinity, **fields))
-
-    def _spec(self, **fields: object) -> Self:
-        return self._with(spec=msgspec.structs.replace(self._object.spec, **fields))
-
-    def _status(self, **fields: object) -> Self:
-        return self._with(status=msgspec.structs.replace(self._object.status, **fields))

@@ -73,13 +73,7 @@ class ClaimBuilder(Builder[api.PersistentVolumeClaim]):
         return self.annotation(SELECTED_NODE, node)
 
     def phase(self, phase: str) -> Self:
-        return self._with(status=_replace(self._object.status, phase=phase))
-
-    def terminating(self, since: str = "2030-01-01T00:00:00Z") -> Self:
-        return self._meta(deletion_timestamp=since)
-
-    def _spec(self, **fields: object) -> Self:
-        return self._with(spec=_replace(self._object.spec, **fields))
+        return self._status(phase=phase)
 
 
 class VolumeBuilder(Builder[api.PersistentVolume]):
@@ -128,13 +122,7 @@ class VolumeBuilder(Builder[api.PersistentVolume]):
         return self._spec(**source)
 
     def phase(self, phase: str) -> Self:
-        return self._with(status=_replace(self._object.status, phase=phase))
-
-    def terminating(self, since: str = "2030-01-01T00:00:00Z") -> Self:
-        return self._meta(deletion_timestamp=since)
-
-    def _spec(self, **fields: object) -> Self:
-        return self._with(spec=_replace(self._object.spec, **fields))
+        return self._status(phase=phase)
 
 
 class StorageClassBuilder(Builder[api.StorageClass]):

@@ -29,6 +29,7 @@ IMMUTABLE: Final = "field is immutable"
 NEGATIVE: Final = "must be greater than or equal to 0"
 NOT_POSITIVE: Final = "must be greater than zero"
 NOT_AN_INTEGER: Final = "must be an integer"
+NOT_AN_OPERATOR: Final = "not a valid selector operator"
 NOT_ABSOLUTE: Final = "must be an absolute path"
 MAX_INT32: Final = 2**31 - 1
 MAX_ANNOTATION_BYTES: Final = 256 * 1024
@@ -427,10 +428,13 @@ def annotation_map(path: str, value: Any) -> Iterator[FieldError]:
 def label_selector(path: str, selector: Any) -> Iterator[FieldError]:
     """Yield the errors of a LabelSelector."""
     yield from labels(f"{path}.matchLabels", (selector or {}).get("matchLabels"))
-    yield from each(_selector_requirement)(f"{path}.matchExpressions", (selector or {}).get("matchExpressions"))
+    yield from each(selector_requirement)(f"{path}.matchExpressions", (selector or {}).get("matchExpressions"))
 
 
-def _selector_requirement(path: str, requirement: Mapping[str, Any]) -> Iterator[FieldError]:
+def selector_requirement(
+    path: str, requirement: Mapping[str, Any], *, compares_numbers: bool = False, checks_values: bool = True
+) -> Iterator[FieldError]:
+    """Yield the errors of a requirement of a label selector; with `compares_numbers`, of a node selector."""
     operator, values = requirement.get("operator") or "", requirement.get("values") or []
     if operator in ("In", "NotIn"):
         if not values:
@@ -439,10 +443,15 @@ def _selector_requirement(path: str, requirement: Mapping[str, Any]) -> Iterator
         if values:
             detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
             yield FieldError.forbidden(f"{path}.values", detail)
+    elif compares_numbers and operator in ("Gt", "Lt"):
+        if len(values) != 1:
+            detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+            yield FieldError.required(f"{path}.values", detail)
     else:
-        yield FieldError.invalid(f"{path}.operator", operator, "not a valid selector operator")
+        yield FieldError.invalid(f"{path}.operator", operator, NOT_AN_OPERATOR)
     yield from label_key(f"{path}.key", requirement.get("key") or "")
-    yield from each(with_format(label_value))(f"{path}.values", values)
+    if checks_values:
+        yield from each(with_format(label_value))(f"{path}.values", values)
 
 
 # -- tables ----------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from steersman.api.json_values import Document, elements, part
 from steersman.api.validation.checks import (
+    NOT_AN_OPERATOR,
     Check,
     dns1123_subdomain,
     each,
@@ -19,11 +20,11 @@ from steersman.api.validation.checks import (
     optional,
     positive,
     required,
+    selector_requirement,
     with_format,
 )
 from steersman.api.validation.field_errors import FieldError
 
-_NOT_AN_OPERATOR: Final = "not a valid selector operator"
 _NODE_NAME_FIELD: Final = "metadata.name"
 TAINT_EFFECT: Final = one_of("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -45,35 +46,16 @@ def node_selector(path: str, selector: Any) -> Iterator[FieldError]:
 
 def _node_selector_term(path: str, term: Document, *, checks_values: bool = True) -> Iterator[FieldError]:
     for index, requirement in enumerate(elements(term, "matchExpressions")):
-        yield from _node_requirement(f"{path}.matchExpressions[{index}]", requirement, checks_values=checks_values)
+        place = f"{path}.matchExpressions[{index}]"
+        yield from selector_requirement(place, requirement, compares_numbers=True, checks_values=checks_values)
     for index, requirement in enumerate(elements(term, "matchFields")):
         yield from _node_field_requirement(f"{path}.matchFields[{index}]", requirement)
-
-
-def _node_requirement(path: str, requirement: Document, *, checks_values: bool) -> Iterator[FieldError]:
-    operator, values = requirement.get("operator") or "", requirement.get("values") or []
-    if operator in ("In", "NotIn"):
-        if not values:
-            yield FieldError.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            yield FieldError.forbidden(f"{path}.values", detail)
-    elif operator in ("Gt", "Lt"):
-        if len(values) != 1:
-            detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-            yield FieldError.required(f"{path}.values", detail)
-    else:
-        yield FieldError.invalid(f"{path}.operator", operator, _NOT_AN_OPERATOR)
-    yield from label_key(f"{path}.key", requirement.get("key") or "")
-    if checks_values:
-        yield from each(with_format(label_value))(f"{path}.values", values)
 
 
 def _node_field_requirement(path: str, requirement: Document) -> Iterator[FieldError]:
     operator, values = requirement.get("operator") or "", requirement.get("values") or []
     if operator not in ("In", "NotIn"):
-        yield FieldError.invalid(f"{path}.operator", operator, _NOT_AN_OPERATOR)
+        yield FieldError.invalid(f"{path}.operator", operator, NOT_AN_OPERATOR)
     elif len(values) != 1:
         detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
         yield FieldError.required(f"{path}.values", detail)
