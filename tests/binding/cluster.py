@@ -18,7 +18,7 @@ from steersman import api, config
 from steersman.base.clock import ManualClock
 from steersman.base.rng import SeededRng
 from steersman.cluster.store import Conflict, NotFound, Pods, StatusError, Store, feed
-from steersman.config import SchedulerConfiguration
+from steersman.config import FeatureGates, SchedulerConfiguration
 from steersman.framework import (
     Code,
     Failure,
@@ -73,9 +73,11 @@ class Cluster:
         self.writer = PatientWriter(self)
         self.permit: GatePlugin | None = None
         self.reserved: set[str] = set()
+        #: PodGroup of new pods.
+        self.group = ""
         self._serials = count(1)
         self.scheduler = self._scheduler(**options)
-        feed(self.store, self.scheduler.ingest)
+        feed(self.store, self.scheduler.ingest, self.scheduler.watched_kinds)
         for name in ("n1", "n2"):
             self.store.create(make_node(name).capacity(cpu="8", memory="8Gi", pods=60).obj())
 
@@ -84,6 +86,7 @@ class Cluster:
         plugins: Iterable[type] = (),
         extenders: Iterable[Extender] = (),
         configuration: SchedulerConfiguration | None = None,
+        gates: FeatureGates | None = None,
     ) -> Scheduler:
         registry = default_registry()
         plugins = tuple(plugins) or (KeepCount, GatePlugin, FirstPreBind, SecondPreBind)
@@ -91,15 +94,17 @@ class Cluster:
             registry.add(plugin.name, plugin, "test")  # type: ignore[attr-defined]
             plugin.cluster = self  # type: ignore[attr-defined]
         names = [plugin.name for plugin in plugins]  # type: ignore[attr-defined]
-        enabled = with_enabled(configuration or config.default_configuration(), names)
-        given = SchedulerOptions(configuration=enabled, registry=registry)
+        gates = gates or FeatureGates()
+        enabled = with_enabled(configuration or config.default_configuration(gates), names)
+        given = SchedulerOptions(configuration=enabled, gates=gates, registry=registry)
         return Scheduler(self.clock, SeededRng(1), self.writer, self.tasks.spawn, given)
 
     # -- what tests do -----------------------------------------------------------------------------------------------
 
     def create_pod(self, name: str, cpu: str = "1") -> api.Pod:
         """A new pod, even if there was one of that name before."""
-        pod = make_pod(name).req(cpu=cpu).obj()
+        builder = make_pod(name).req(cpu=cpu)
+        pod = (builder.in_group(self.group) if self.group else builder).obj()
         metadata = msgspec.structs.replace(pod.metadata, uid=f"{name}-{next(self._serials)}")
         return self.store.create(msgspec.structs.replace(pod, metadata=metadata))
 
@@ -157,6 +162,8 @@ class PatientWriter:
         self.bound: list[str] = []
         self.scheduled: list[str] = []
         self.nominations: list[tuple[str, str]] = []
+        #: Names of groups with the status of their condition PodGroupInitiallyScheduled.
+        self.group_conditions: list[tuple[str, str]] = []
 
     def bind_nowait(self, pod: PodInfo, node_name: str) -> Status | None:
         meta = pod.pod.metadata
@@ -235,7 +242,7 @@ class PatientWriter:
         self.scheduled.append(pod.uid)
 
     def report_group_condition(self, group: api.PodGroup, condition: api.Condition) -> None:
-        """No group is scheduled."""
+        self.group_conditions.append((group.metadata.name, condition.status))
 
 
 class ClusterPlugin:

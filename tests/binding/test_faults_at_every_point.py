@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -115,9 +116,9 @@ faults = pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name
 class Injection:
     """Makes each fault happen once, when the pod gets to the point."""
 
-    def __init__(self, plan: dict[tuple[str, Point], Fault]) -> None:
+    def __init__(self, plan: dict[tuple[str, Point], Fault], **options: Any) -> None:
         self.plan = plan
-        self.cluster = Cluster(self.at)
+        self.cluster = Cluster(self.at, **options)
 
     def at(self, point: Point, pod: PodInfo) -> None:
         self.verify()

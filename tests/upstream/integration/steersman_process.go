@@ -37,7 +37,7 @@ import (
 )
 
 const (
-	startTimeout = time.Minute
+	startTimeout = 3 * time.Minute
 	stopTimeout  = 10 * time.Second
 	// readyMessage is in the log of a process that has synced its caches.
 	readyMessage = "scheduling begins"
