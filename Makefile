@@ -134,8 +134,9 @@ bench-web: $(STAMP) $(BROWSER_STAMP) $(PAGE)
 	CHROMIUM=$$(sh scripts/browser.sh) BROWSER_PYTHON=$(BROWSER)/bin/python $(PY) -m benchmarks.web.report_file $(WEB)
 	$(PY) -m benchmarks.web_page
 
-# Compares throughput with kube-scheduler on one real API server; RACE="--rounds 1 basic" runs a part.
+# Compares throughput with kube-scheduler on one real API server: RACE="--rounds 1 basic", RACE="--version 1.37 gang"
 race: $(STAMP)
+	$(if $(findstring 1.37,$(RACE)),sh scripts/control_plane/build.sh --version 1.37)
 	KUBEBUILDER_ASSETS=$$(sh scripts/control_plane/build.sh) $(PY) -m benchmarks.race $(RACE)
 
 # Runs a shadow of kube-scheduler with the workloads of the race; SHADOW="--nodes 300 --pods 1000" makes it smaller.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m benchmarks.race [--nodes N] [--pods N] [--rounds N] [--before CHECKOUT] [--record] [workload…]`: see the text."""
+"""`python -m benchmarks.race [--version V] [--nodes N] [--pods N] [--rounds N] [--record] [workload…]`: see the text."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ from benchmarks.race.racing import (
     Result,
     Track,
     recorded_steersman,
+    server_flags,
     steersman_of,
 )
 from benchmarks.race.records import recorded_bytes
 from benchmarks.race.tables import in_order, median, throughput_table, wait_table
-from benchmarks.race.workloads import WORKLOADS
+from benchmarks.race.workloads import GANG, WORKLOADS
+from steersman.base import KUBE_SCHEDULER_RELEASES
 from steersman.base.errors import SteersmanError
 from steersman.testing.control_plane import Binaries, ControlPlane
 
 NAMES = (*WORKLOADS, *ARRIVALS)
+OLDEST = next(iter(KUBE_SCHEDULER_RELEASES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,8 @@ def main() -> None:
     unknown = [name for name in options.workloads if name not in NAMES]
     if unknown:
         sys.exit(f"unknown workload {unknown[0]!r}; known: {', '.join(NAMES)}")
+    if GANG in options.workloads and options.version == OLDEST:
+        sys.exit(f"v{OLDEST} has no pod groups: add --version {list(KUBE_SCHEDULER_RELEASES)[-1]}")
     try:
         with tempfile.TemporaryDirectory(prefix="steersman-race-") as directory:
             outcome = race(Path(directory), options)
@@ -61,11 +66,14 @@ def race(directory: Path, options: argparse.Namespace) -> Outcome:
     outcome = Outcome()
     if options.record:
         options.contestants[RECORDED] = recorded_steersman(directory / "records")
-    with ControlPlane(Binaries.find(), directory, authorization="AlwaysAllow") as plane:
+    names = options.workloads or [name for name in NAMES if name != GANG or options.version != OLDEST]
+    flags = server_flags(has_groups=GANG in names)
+    binaries = Binaries.find(options.version)
+    with ControlPlane(binaries, directory, authorization="AlwaysAllow", extra_flags=flags) as plane:
         track = Track(plane, options.nodes, options.existing, options.contestants)
         track.lay()
         for number in range(1, options.rounds + 1):
-            for name in options.workloads or NAMES:
+            for name in names:
                 # Who begins changes from round to round: the server's caches are warmer for the second one.
                 for scheduler in sorted(options.contestants, reverse=number % 2 == 0):
                     figures = _raced(track, name, scheduler, options.pods, outcome)
@@ -101,13 +109,15 @@ def _lines(outcome: Outcome, options: argparse.Namespace) -> Iterator[str]:
 
 def _title(options: argparse.Namespace) -> str:
     existing = f"{options.existing:,} pods on them, " if options.existing else ""
-    return f"{options.nodes:,} nodes, {existing}up to {options.pods:,} pods, median of {options.rounds} rounds"
+    cluster = f"v{options.version}: {options.nodes:,} nodes, {existing}"
+    return f"{cluster}up to {options.pods:,} pods, median of {options.rounds} rounds"
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.race", description=__doc__)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=1000)
+    parser.add_argument("--version", choices=list(KUBE_SCHEDULER_RELEASES), default=OLDEST, help="of Kubernetes")
     parser.add_argument("--existing", type=int, default=0, help="pods that are on nodes before the race")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--chart", type=Path, metavar="FILE", help="also draw the throughput, as SVG")

@@ -22,9 +22,11 @@ from steersman.testing.control_plane import ControlPlane, KubeScheduler, Schedul
 #: Limits that no scheduler reaches here: what is compared is not the client's patience.
 CONFIG: Final = {"clientConnection": {"qps": 5000, "burst": 10000}}
 Contestant = Callable[[ControlPlane], SchedulerProcess]
+GROUP_GATES: Final = "--feature-gates=GenericWorkload=true"
+GROUP_API: Final = "--runtime-config=scheduling.k8s.io/v1beta1=true"
 SCHEDULERS: Final[dict[str, Contestant]] = {
-    "kube-scheduler": lambda plane: KubeScheduler(plane, config=CONFIG),
-    "Steersman": lambda plane: Steersman(plane, config=CONFIG),
+    "kube-scheduler": lambda plane: KubeScheduler(plane, config=CONFIG, flags=scheduler_flags(plane)),
+    "Steersman": lambda plane: Steersman(plane, config=CONFIG, flags=scheduler_flags(plane)),
 }
 BEFORE: Final = "before"
 RECORDED: Final = "recorded"
@@ -74,12 +76,23 @@ class Reception:
         return quantile(self.waits, share)
 
 
+def server_flags(*, has_groups: bool) -> tuple[str, ...]:
+    """Return the flags of a kube-apiserver that serves pod groups, or none."""
+    return (GROUP_GATES, GROUP_API) if has_groups else ()
+
+
+def scheduler_flags(plane: ControlPlane) -> tuple[str, ...]:
+    """Return the flag of the feature gates that the API server has."""
+    return (GROUP_GATES,) if GROUP_GATES in plane.extra_flags else ()
+
+
 def recorded_steersman(folder: Path) -> Contestant:
     """Steersman with `--record`, into a new directory below the folder each time."""
     numbers = count(1)
 
     def start(plane: ControlPlane) -> SchedulerProcess:
-        return Steersman(plane, config=CONFIG, flags=(f"--record={folder / str(next(numbers))}",))
+        record = f"--record={folder / str(next(numbers))}"
+        return Steersman(plane, config=CONFIG, flags=(record, *scheduler_flags(plane)))
 
     return start
 
@@ -90,7 +103,7 @@ def steersman_of(checkout: Path) -> Contestant:
 
     def start(plane: ControlPlane) -> SchedulerProcess:
         version = f"--emulated-version={plane.binaries.version}"
-        return SchedulerProcess(BEFORE, program, plane, config=CONFIG, flags=(version,))
+        return SchedulerProcess(BEFORE, program, plane, config=CONFIG, flags=(version, *scheduler_flags(plane)))
 
     return start
 
@@ -119,6 +132,7 @@ class Track:
         """RuntimeError (`Stalled`) when not all pods get a node."""
         count = min(pods, workload.most(self._nodes))
         self.create(workload.before(self._nodes))
+        self.create(workload.groups(count))
         self.create(workload.pod(index) for index in range(count))
         time.sleep(_SETTLE_SECONDS)
         waiting = Bindings(self._client, NAMESPACE, count)
@@ -165,8 +179,16 @@ class Track:
     def clear(self) -> None:
         for kind in ("Pod", "events.k8s.io/Event"):
             self._client.delete_all(kind, NAMESPACE)
+        if GROUP_GATES in self._plane.extra_flags:
+            self._delete_groups()
         wait_until(lambda: not self._client.list("Pod", NAMESPACE), 120.0, what="the end of all pods")
         time.sleep(_SETTLE_SECONDS)
+
+    def _delete_groups(self) -> None:
+        """Delete all groups; the controller that would remove their finalizers does not run."""
+        self._client.delete_all("PodGroup", NAMESPACE)
+        for group in self._client.list("PodGroup", NAMESPACE):
+            self._client.patch("PodGroup", group["metadata"]["name"], {"metadata": {"finalizers": None}}, NAMESPACE)
 
 
 def _first_binding(process: SchedulerProcess, waiting: Bindings) -> float:

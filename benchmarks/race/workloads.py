@@ -14,6 +14,9 @@ ZONE: Final = "topology.kubernetes.io/zone"
 ZONES: Final = 3
 POOL: Final = "pool"
 CROWDED: Final = "crowded"
+GANG: Final = "gang"
+"""Pod groups, which need v1.37 and its feature gates."""
+GANG_SIZE: Final = 16
 LOW, HIGH = "race-low", "race-high"
 SERVED: Final = {"app": "served"}
 """Labels of pods behind the Service, which are spread by default."""
@@ -32,6 +35,8 @@ class Workload:
     before: Callable[[int], Iterator[JsonObject]] = lambda nodes: iter(())
     #: More pods than this do not fit.
     most: Callable[[int], int] = lambda nodes: nodes * 10
+    #: Makes the groups of the pods that wait, given their number.
+    groups: Callable[[int], Iterator[JsonObject]] = lambda pods: iter(())
 
 
 def node(index: int) -> JsonObject:
@@ -166,6 +171,21 @@ def _fillers(nodes: int) -> Iterator[JsonObject]:
             yield pod_manifest(f"filler-{index}-{part}", cpu="900m", priorityClassName=LOW, nodeName=node_name(index))
 
 
+def _member(index: int) -> JsonObject:
+    return pod_manifest(f"gang-{index}", schedulingGroup={"podGroupName": f"gang-{index // GANG_SIZE}"})
+
+
+def _gangs(pods: int) -> Iterator[JsonObject]:
+    """The last gang may be smaller."""
+    for first in range(0, pods, GANG_SIZE):
+        yield {
+            "apiVersion": "scheduling.k8s.io/v1beta1",
+            "kind": "PodGroup",
+            "metadata": {"name": f"gang-{first // GANG_SIZE}"},
+            "spec": {"schedulingPolicy": {"gang": {"minCount": min(GANG_SIZE, pods - first)}}},
+        }
+
+
 WORKLOADS: Final = {
     workload.name: workload
     for workload in (
@@ -177,5 +197,6 @@ WORKLOADS: Final = {
         Workload("preemption", _preemptor, _fillers, most=lambda nodes: nodes // _CROWDED_EVERY),
         Workload("20 deployments", _mixed),
         Workload("daemon set", _daemon, most=lambda nodes: nodes),
+        Workload(GANG, _member, groups=_gangs),
     )
 }

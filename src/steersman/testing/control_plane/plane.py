@@ -57,6 +57,8 @@ class ControlPlane:
         self.url = f"https://{LOOPBACK}:{api_port}"
         self.etcd = self._etcd(etcd_port, peer_port)
         flags = [f"--authorization-mode={authorization}", f"--disable-admission-plugins={','.join(disabled_admission)}"]
+        #: Flags of the API server beyond those that every test needs.
+        self.extra_flags = tuple(extra_flags)
         self.api_server = self._api_server(etcd_port, api_port, [*flags, *extra_flags])
         self.admin = self.client(ADMIN)
 
