@@ -4,6 +4,7 @@ twice, and a gang that is complete gets its nodes in the end."""
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given, strategies as st
 from tests.binding.cluster import Cluster, Point
@@ -35,7 +36,7 @@ def raise_the_count(cluster: Cluster, _pod: object) -> None:
     group = cluster.store.find(api.PodGroup, f"default/{GROUP}")
     if group is not None:
         changed = make_pod_group(GROUP).gang(len(PODS) + 1).obj()
-        cluster.store.update(api.replace(group, spec=changed.spec))
+        cluster.store.update(msgspec.structs.replace(group, spec=changed.spec))
 
 
 GANG_FAULTS: tuple[Fault, ...] = (*FAULTS, delete_group, raise_the_count)
