@@ -166,8 +166,8 @@ class KnownCluster:
     def _begin(self, run: RunBody) -> None:
         if self.run is None or run.seed != self.run.seed:
             options = scheduler_options(run, None, self._plugins)
-            kinds = kinds_of_scheduler(options.configuration, options.gates, options.registry)
-            self._kinds = {kind_text(kind): kind for kind in (*kinds.watched, *kinds.read)}
+            known = kinds_of_scheduler(options.configuration, options.gates, options.registry).known
+            self._kinds = {kind_text(kind): kind for kind in known}
         self.run = run
 
     def _apply(self, body: WatchEventBody) -> None:

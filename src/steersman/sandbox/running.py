@@ -291,8 +291,8 @@ def _declared_kinds(options: SchedulerOptions | None) -> list[type[api.Object]]:
     """Return the structs of custom kinds that plugins declare."""
     if options is None:
         return []
-    kinds = kinds_of_scheduler(options.configuration, options.gates, options.registry)
-    return [kind for kind in (*kinds.watched, *kinds.read) if is_custom(kind)]
+    known = kinds_of_scheduler(options.configuration, options.gates, options.registry).known
+    return [kind for kind in known if is_custom(kind)]
 
 
 def _host(address: str) -> str:

@@ -45,7 +45,8 @@ def test_a_pending_pod_is_explained_as_things_are_now(cluster: MeasuredCluster) 
     log = recorded(cluster)
     before = log.explain("default/big")
     assert before is not None
-    assert before.node_explanation("n1").verdicts[0].brief == "NodeResourcesFit: Insufficient cpu"
+    verdict = before.node_explanation("n1").verdicts[0]
+    assert (verdict.plugin, verdict.reasons) == ("NodeResourcesFit", ("Insufficient cpu",))
     cluster.store.create(make_node("n2").capacity(cpu="16", memory="8Gi", pods=5).obj())
     after = log.explain("default/big")
     assert after is not None

@@ -60,8 +60,7 @@ async def read_simulation(
     """
     timing = Timing()
     configuration = options.configuration
-    kinds = kinds_of_scheduler(configuration, options.gates, options.registry)
-    needed = tuple(dict.fromkeys((*kinds.watched, *kinds.read)))
+    needed = tuple(dict.fromkeys(kinds_of_scheduler(configuration, options.gates, options.registry).known))
     wanted = tuple(dict.fromkeys((*needed, *PLANNED_KINDS)))
     cluster = await read(transport, timing, server, wanted, optional=frozenset(wanted) - frozenset(needed))
     for key in pods:

@@ -70,6 +70,11 @@ class SchedulerKinds(msgspec.Struct, frozen=True):
     #: Kinds that plugins read themselves (`Plugin.reads`), watched or not.
     read: tuple[type[Object], ...] = ()
 
+    @property
+    def known(self) -> tuple[type[Object], ...]:
+        """Kinds that are watched or read; manifests of these kinds are loaded."""
+        return (*self.watched, *self.read)
+
 
 def kinds_of_scheduler(
     configuration: SchedulerConfiguration, gates: FeatureGates, registry: Registry

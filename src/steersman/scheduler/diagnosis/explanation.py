@@ -64,12 +64,6 @@ class Verdict(_Part, frozen=True):
     #: The taint, label, port, … that the reasons do not name; "" if there is none.
     detail: str = ""
 
-    @property
-    def brief(self) -> str:
-        """Plugin and reasons, without what differs between nodes."""
-        reasons = ", ".join(self.reasons) or self.code
-        return f"{self.plugin}: {reasons}" if self.plugin else reasons
-
     def __str__(self) -> str:
         numbers = {shortage.reason: f" ({shortage})" for shortage in self.shortages}
         reasons = ", ".join(f"{reason}{numbers.get(reason, '')}" for reason in self.reasons) or self.code
