@@ -42,6 +42,6 @@ def _output(renderer: Renderer, path: str) -> bytes:
             f"is {renderer.folder}, and {program} is not on PATH", file=path, hint=f"install {program}"
         ) from error
     except subprocess.CalledProcessError as error:
-        said = " ".join(error.stderr.decode(errors="replace").split())
-        raise InputError(f"{program} cannot render it: {said}", file=path) from error
+        message = " ".join(error.stderr.decode(errors="replace").split())
+        raise InputError(f"{program} cannot render it: {message}", file=path) from error
     return done.stdout

@@ -79,8 +79,8 @@ class EventObjects:
         times: Document = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": moment, "action": event.action}
         if event.related is not None:
             times["related"] = msgspec.to_builtins(api.reference_to(event.related))
-        said = {"type": event.type, "reason": event.reason, "message": event.note}
-        self._create(key, event.pod, event.scheduler, {**times, **said})
+        fields = {"type": event.type, "reason": event.reason, "message": event.note}
+        self._create(key, event.pod, event.scheduler, {**times, **fields})
 
     # -- inside ------------------------------------------------------------------------------------------------------
 

@@ -54,11 +54,11 @@ async def answer(settings: ServerSettings, tool: ToolArguments) -> ToolAnswer:
     for path in tool.paths():
         check_path(settings, path)
     with tempfile.TemporaryDirectory(prefix="steersman-mcp-") as folder:
-        code, printed, said = await _run(settings, command_line(settings, tool, Path(folder)))
+        code, printed, errors = await _run(settings, command_line(settings, tool, Path(folder)))
     if code not in tool.ANSWERS:
-        return ToolAnswer(said.strip().removeprefix("Error: ") or f"ended with exit code {code}", is_error=True)
+        return ToolAnswer(errors.strip().removeprefix("Error: ") or f"ended with exit code {code}", is_error=True)
     document: dict[str, Any] = json.loads(printed)
-    notes = [line.removeprefix("Note: ") for line in said.splitlines() if line.strip()]
+    notes = [line.removeprefix("Note: ") for line in errors.splitlines() if line.strip()]
     found = {"exitCode": code, **({"notes": notes} if notes else {}), "answer": document}
     return ToolAnswer(bounded_json(found, settings.most_characters))
 
@@ -122,14 +122,14 @@ async def _run(settings: ServerSettings, arguments: Sequence[str]) -> tuple[int,
     assert process.stderr is not None, "it is a pipe"
     try:
         async with asyncio.timeout(settings.seconds):
-            printed, said = await asyncio.gather(_read(process.stdout), _read(process.stderr))
+            printed, errors = await asyncio.gather(_read(process.stdout), _read(process.stderr))
             code = await process.wait()
     except TimeoutError as error:
         hint = "ask for less, or start the server with a longer --timeout"
         raise InputError(f"took longer than {settings.seconds:g} seconds", object=arguments[0], hint=hint) from error
     finally:
         await _end(process)
-    return code, printed, said.decode(errors="replace")
+    return code, printed, errors.decode(errors="replace")
 
 
 async def _read(stream: asyncio.StreamReader) -> bytes:

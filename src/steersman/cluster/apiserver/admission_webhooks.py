@@ -110,8 +110,8 @@ def _patched(name: str, document: Document, patch: Any) -> Document:
 
 
 def _denied(name: str, status: Document) -> RequestRefused:
-    said = status.get("message") or status.get("reason")
-    why = f'admission webhook "{name}" denied the request{f": {said}" if said else " without explanation"}'
+    message = status.get("message") or status.get("reason")
+    why = f'admission webhook "{name}" denied the request{f": {message}" if message else " without explanation"}'
     code = status.get("code") or 0
     return RequestRefused(code if code >= 400 else 400, str(status.get("reason") or ""), why, status.get("details"))
 

@@ -55,10 +55,12 @@ class PodBehaviour:
     @property
     def is_plain(self) -> bool:
         """Whether the pod only starts, runs, succeeds and stops as a whole."""
-        said = self.settings
-        codes = said.exit_codes
+        settings = self.settings
+        codes = settings.exit_codes
         return not (self._containers or (codes and any(codes))) and (
-            said.image_pull_seconds is None and said.init_seconds is None and said.ready_after_seconds is None
+            settings.image_pull_seconds is None
+            and settings.init_seconds is None
+            and settings.ready_after_seconds is None
         )
 
     def start_seconds(self) -> float:
@@ -92,9 +94,9 @@ class PodBehaviour:
     def ready_seconds(self, container: str, run: int) -> float:
         """Return the seconds from a container's start to readiness; infinity if never ready."""
         own = self._containers.get(container)
-        said = None if own is None else own.ready_after_seconds
-        said = self.settings.ready_after_seconds if said is None else said
-        return math.inf if said == NEVER else self._drawn(said, f"ready/{container}/{run}") or 0.0
+        own_value = None if own is None else own.ready_after_seconds
+        own_value = self.settings.ready_after_seconds if own_value is None else own_value
+        return math.inf if own_value == NEVER else self._drawn(own_value, f"ready/{container}/{run}") or 0.0
 
     def _exit_codes(self, container: str, is_init: bool) -> tuple[int, ...] | None:
         own = self._containers.get(container)
@@ -140,7 +142,7 @@ def check_annotations(pod: Pod) -> None:
 @lru_cache(maxsize=1024)
 def _read_annotations(given: _Annotations) -> tuple[PodSettings, _ByContainer]:
     """Return the settings of a pod and its containers, cached as templates share annotations."""
-    said: dict[str, dict[str, object]] = {"": {}}
+    by_container: dict[str, dict[str, object]] = {"": {}}
     for name, text in given:
         setting, container = _split(name)
         if setting not in (CONTAINER_ANNOTATIONS if container else POD_ANNOTATIONS):
@@ -149,10 +151,10 @@ def _read_annotations(given: _Annotations) -> tuple[PodSettings, _ByContainer]:
             )
         field = setting.removeprefix(PREFIX).replace("-", "_")
         try:
-            said.setdefault(container, {})[field] = _setting(field, text)
+            by_container.setdefault(container, {})[field] = _setting(field, text)
         except InputError as error:
             raise error.located(field=_field(name)) from None
-    settings = {container: _replace(_NO_SETTINGS, **fields) for container, fields in said.items()}
+    settings = {container: _replace(_NO_SETTINGS, **fields) for container, fields in by_container.items()}
     return settings.pop(""), settings
 
 

@@ -173,7 +173,7 @@ class _Containers:
             if end <= self._now:
                 code = self._behaviour.exit_code(record.name, run, is_init=is_init)
                 return terminated(record, code, timestamps.render(max(begun, end)), is_init=is_init)
-            goes_on_for_ever = run > 0 and self._fails_for_ever(record, is_init)
+            goes_on_for_ever = run > 0 and self._always_fails(record, is_init)
             self.wait_until(end, is_background=goes_on_for_ever or is_replaced(self._pod))
         return record if is_init else self._probed(record, begun)
 
@@ -190,7 +190,7 @@ class _Containers:
         moment = timestamps.parse(ended.finished_at) + pause
         if moment <= self._now:
             return started(self._pod, record, self._timestamp)
-        self.wait_until(moment, is_background=self._fails_for_ever(record, is_init))
+        self.wait_until(moment, is_background=self._always_fails(record, is_init))
         return record if record.state.terminated is None else backing_off(self._pod, record, pause)
 
     def _advanced_sidecar(self, record: ContainerRecord) -> ContainerRecord:
@@ -204,7 +204,7 @@ class _Containers:
             record if record.state.running is None else terminated(record, 0, self._timestamp) for record in self._init
         ]
 
-    def _fails_for_ever(self, record: ContainerRecord, is_init: bool) -> bool:
+    def _always_fails(self, record: ContainerRecord, is_init: bool) -> bool:
         return self._behaviour.never_succeeds(record.name, is_init=is_init)
 
     def _is_over(self, container: Container, record: ContainerRecord) -> bool:

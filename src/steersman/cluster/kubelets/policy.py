@@ -190,11 +190,11 @@ def _check(policy: KubeletPolicy) -> None:
 
 def _check_settings(settings: PodSettings, path: str) -> None:
     for field in msgspec.structs.fields(PodSettings):
-        said, place = getattr(settings, field.name), f"{path}.{field.encode_name}"
-        if field.name == "exit_codes" and said is not None:
-            _check_exit_codes(said, place)
-        elif said is not None and not (field.name == "ready_after_seconds" and said == NEVER):
-            _check_duration(said, place)
+        value, place = getattr(settings, field.name), f"{path}.{field.encode_name}"
+        if field.name == "exit_codes" and value is not None:
+            _check_exit_codes(value, place)
+        elif value is not None and not (field.name == "ready_after_seconds" and value == NEVER):
+            _check_duration(value, place)
 
 
 def checked_exit_codes(codes: tuple[int, ...]) -> tuple[int, ...]:
@@ -220,8 +220,8 @@ def _check_duration(text: str | float, path: str) -> None:
 
 def merged(general: PodSettings, special: PodSettings) -> PodSettings:
     """Return the settings of `special`, with those of `general` as defaults."""
-    said = {name: value for name in PodSettings.__struct_fields__ if (value := getattr(special, name)) is not None}
-    return _replace(general, **said)
+    overrides = {name: value for name in PodSettings.__struct_fields__ if (value := getattr(special, name)) is not None}
+    return _replace(general, **overrides)
 
 
 def _is_of_kind(kind: str, wanted: tuple[str, ...]) -> bool:

@@ -32,8 +32,8 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T", bound=api.Object)
 AnswerT = TypeVar("AnswerT")
 
-ONE: Final = RetryPolicy()
-MANY: Final = RetryPolicy(deadline=LIST_SECONDS, attempt_seconds=LIST_SECONDS)
+SINGLE_REQUEST: Final = RetryPolicy()
+LIST_REQUEST: Final = RetryPolicy(deadline=LIST_SECONDS, attempt_seconds=LIST_SECONDS)
 UNKNOWN: Final = "the API server does not serve {}"
 NO_RIGHT: Final = "a role has to grant it to the scheduler"
 LEFT_OUT: Final = "%s %s cannot be used and is left out of what a plugin reads: %s"
@@ -114,14 +114,14 @@ class ApiServerReader:
                 found += page.items or ()
         return found
 
-    async def _ask(self, path: str, query: Query = NO_QUERY, policy: RetryPolicy = ONE) -> Response:
+    async def _ask(self, path: str, query: Query = NO_QUERY, policy: RetryPolicy = SINGLE_REQUEST) -> Response:
         def attempt(seconds: float) -> Awaitable[Response]:
             return self._transport.request(Request("GET", path, query, timeout=seconds))
 
         return await retrying(attempt, self._timing, policy, idempotent=True)
 
     async def _ask_for_list(self, path: str, query: Query) -> Response:
-        return await self._ask(path, query, MANY)
+        return await self._ask(path, query, LIST_REQUEST)
 
     # -- discovery ---------------------------------------------------------------------------------------------------
 

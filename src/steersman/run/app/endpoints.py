@@ -175,15 +175,15 @@ class Authorities:
 
     async def keep_fresh(self, timing: Timing) -> None:
         """Reload authorities periodically until cancelled. Repeated failures are logged once."""
-        said = ""
+        last_problem = ""
         while True:
             try:
                 self._apply(await self._current())
-                said = ""
+                last_problem = ""
             except SteersmanError as failure:
-                if str(failure) != said:
-                    said = str(failure)
-                    logger.warning(NOT_LOOKED_UP, said)
+                if str(failure) != last_problem:
+                    last_problem = str(failure)
+                    logger.warning(NOT_LOOKED_UP, last_problem)
             await timing.sleep(RELOAD_SECONDS)
 
     def _apply(self, authorities: ClientAuthorities) -> None:

@@ -42,7 +42,7 @@ _DRIFT_CHUNKS: Final = 4
 #: With this many delayed chunks, or without a start index left, a search that misses all better
 #: nodes must have at least this probability.
 _MANY_DELAYED, _LIKELY = 3, 1e-3
-#: A search finds one of this many best nodes, except in chunks of late workers (a share).
+#: With more best nodes than this, a search finds one of them, except for this share of late chunks.
 _MANY_BEST, _LATE_SHARE = 64, 0.1
 #: Maximum number of start indexes tried with relative scores (two evaluations each).
 _MAX_EVALUATED: Final = 64

@@ -102,15 +102,15 @@ class ValidateResult(WebPart, frozen=True):
 def configuration_page(options: SchedulerOptions, source: ConfigurationSource) -> ConfigurationPage:
     configuration, gates = options.configuration, options.gates
     written = _written(source.text)
-    said = APPLIED if source.is_applied else FILE
+    source_name = APPLIED if source.is_applied else FILE
     profiles = effective_profiles(configuration, capabilities_of(options.registry, gates), gates)
     return ConfigurationPage(
         config.dump_public_yaml(configuration),
         public_text(source.text),
         source.file,
-        said if source.text else DEFAULT,
-        [_profile(profile, configuration, written, said) for profile in profiles],
-        list(_values(configuration, gates, written, said)),
+        source_name if source.text else DEFAULT,
+        [_profile(profile, configuration, written, source_name) for profile in profiles],
+        list(_values(configuration, gates, written, source_name)),
         [
             GateInEffect(name, gates.enabled(name), FLAG if name in gates.changed() else DEFAULT, spec.stage.value)
             for name, spec in sorted(gates.specs.items())
@@ -130,7 +130,7 @@ def _written(text: str) -> dict[str, Any]:
 
 
 def _values(
-    configuration: SchedulerConfiguration, gates: FeatureGates, written: dict[str, Any], said: str
+    configuration: SchedulerConfiguration, gates: FeatureGates, written: dict[str, Any], source_name: str
 ) -> Iterator[ValueInEffect]:
     """Return every value by its path. A value that is neither written nor a default comes from a
     flag."""
@@ -138,11 +138,11 @@ def _values(
     mentioned = dict(_leaves("", written))
     for field, value in _leaves("", config.public_document(configuration)):
         if field in mentioned:
-            source = said
+            source = source_name
         else:
             source = DEFAULT if field not in defaults or defaults[field] == value else FLAG
         if written and source == FLAG and field.startswith("profiles["):
-            source = said  # plugin lists are merged with the written ones
+            source = source_name  # plugin lists are merged with the written ones
         yield ValueInEffect(field, _text(value), source)
 
 
@@ -162,7 +162,7 @@ def _text(value: Any) -> str:
 
 
 def _profile(
-    profile: EffectiveProfile, configuration: SchedulerConfiguration, written: dict[str, Any], said: str
+    profile: EffectiveProfile, configuration: SchedulerConfiguration, written: dict[str, Any], source_name: str
 ) -> ProfileInEffect:
     mine: dict[str, Any] = next(
         (
@@ -176,12 +176,12 @@ def _profile(
     share = profile.percentage_of_nodes_to_score
     return ProfileInEffect(
         profile.scheduler_name,
-        [_plugin(name, profile, mine, said) for name in names],
+        [_plugin(name, profile, mine, source_name) for name in names],
         configuration.percentage_of_nodes_to_score if share is None else share,
     )
 
 
-def _plugin(name: str, profile: EffectiveProfile, mine: dict[str, Any], said: str) -> PluginInEffect:
+def _plugin(name: str, profile: EffectiveProfile, mine: dict[str, Any], source_name: str) -> PluginInEffect:
     points = tuple(point.value for point, names in profile.plugins.items() if name in names)
     document = config.args_document(profile.args.get(name))
     enabled = [entry for point in (mine.get("plugins") or {}).values() for entry in (point or {}).get("enabled") or ()]
@@ -191,9 +191,9 @@ def _plugin(name: str, profile: EffectiveProfile, mine: dict[str, Any], said: st
         name,
         points,
         profile.score_weights.get(name, 0) if config.ExtensionPoint.SCORE in points else 0,
-        said if has_weight else DEFAULT,
+        source_name if has_weight else DEFAULT,
         "" if document is None else yaml.safe_dump(document, sort_keys=False),
-        said if has_args else DEFAULT,
+        source_name if has_args else DEFAULT,
         name in config.IN_TREE_CAPABILITIES,
     )
 

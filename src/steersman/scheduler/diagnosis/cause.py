@@ -324,7 +324,7 @@ def _objection(verdict: Verdict) -> str:
     if verdict.shortages:
         return " and ".join(_short(shortage) for shortage in verdict.shortages)
     reasons = ", ".join(verdict.reasons) or verdict.code
-    said = f"{reasons} ({verdict.detail})" if verdict.detail else reasons
+    reason_text = f"{reasons} ({verdict.detail})" if verdict.detail else reasons
     match verdict.plugin:
         case "TaintToleration" if verdict.detail:
             return f"the taint {verdict.detail}, which the pod does not tolerate"
@@ -338,14 +338,14 @@ def _objection(verdict: Verdict) -> str:
             chosen = "the pod's node affinity names" if named == "NodeAffinity" else f"{named} leaves"
             return f"not among those that {chosen}"
         case "":
-            return said
+            return reason_text
         case "NodePorts" if verdict.detail:
             return f"host ports: {verdict.detail}"
         case "InterPodAffinity" | "PodTopologySpread" if verdict.detail:
             noun = "affinity between pods" if verdict.plugin == "InterPodAffinity" else "the spread constraint"
             return f"{noun}: {verdict.detail}"
         case _:
-            return f"{verdict.plugin}: {said}"
+            return f"{verdict.plugin}: {reason_text}"
 
 
 def _restricting(verdict: Verdict) -> str:

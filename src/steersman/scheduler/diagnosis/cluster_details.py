@@ -136,10 +136,10 @@ class ClusterDetails:
             return ""
         finder = self._volume_binding.finder
         try:
-            said = (_unusable(finder, volumes.claims, node), _unprovidable(finder, volumes.claims, status, node))
+            details = (_unusable(finder, volumes.claims, node), _unprovidable(finder, volumes.claims, status, node))
         except VolumeFault:
             return ""
-        return "; ".join(filter(None, said))
+        return "; ".join(filter(None, details))
 
     def _zones(self, status: Status, node: NodeInfo) -> str:
         known = self._state.read(ZONES_KEY, VolumeTopologies)

@@ -163,21 +163,21 @@ def nearest_of(group: NodeGroup) -> str:
 def _objections(rows: Sequence[tuple[str, Sequence[str]]], width: int | None) -> Iterator[str]:
     """Yield the objections to each node: the decisive one and the others beside it, or below it if
     the width is too small."""
-    beside = [[f"  {name}", *_first_and_others(said)] for name, said in rows]
+    beside = [[f"  {name}", *_first_and_others(texts)] for name, texts in rows]
     beside[0][2] = "ALSO"
     lines = list(_indented(beside, None))
     if width is not None and max(map(len, lines)) > width:
         below = [
             [f"  {name}" if not index else "", f"also {text}" if index else text]
-            for name, said in rows
-            for index, text in enumerate(said or [_NOT_EXAMINED])
+            for name, texts in rows
+            for index, text in enumerate(texts or [_NOT_EXAMINED])
         ]
         lines = list(_indented(below, width))
     yield from lines
 
 
-def _first_and_others(said: Sequence[str]) -> tuple[str, str]:
-    first, *others = said or [_NOT_EXAMINED]
+def _first_and_others(texts: Sequence[str]) -> tuple[str, str]:
+    first, *others = texts or [_NOT_EXAMINED]
     return first, "; ".join(others)
 
 

@@ -79,9 +79,9 @@ class DemandAfterRemoval:
 class LimitedStep:
     """Verdicts of a filter with limits, after the removal of all less important pods."""
 
-    def __init__(self, said: PodLimits, victims: VictimTable, priority: int) -> None:
-        self.demand = None if said.demand is None else DemandAfterRemoval(said.demand, victims, priority)
-        self.limits = [LimitAfterRemoval(limit, victims, priority) for limit in said.limits]
+    def __init__(self, limits: PodLimits, victims: VictimTable, priority: int) -> None:
+        self.demand = None if limits.demand is None else DemandAfterRemoval(limits.demand, victims, priority)
+        self.limits = [LimitAfterRemoval(limit, victims, priority) for limit in limits.limits]
         self._rows = len(victims.pods)
 
     def make_room_for(self, nominated: NominatedAhead) -> None:

@@ -97,41 +97,41 @@ class ReplayedArrivals(NamedTuple):
         return (arrival._replace(at=since + arrival.at) for arrival in self.recorded)
 
 
-def arrival_process(said: Arrivals, path: str, base: Path) -> ArrivalProcess:
+def arrival_process(document: Arrivals, path: str, base: Path) -> ArrivalProcess:
     """Return the process described by the document. Raises `InputError`."""
-    chosen = [name for name in Arrivals.__struct_fields__ if getattr(said, name) is not None]
+    chosen = [name for name in Arrivals.__struct_fields__ if getattr(document, name) is not None]
     if len(chosen) != 1:
         known = ", ".join(Arrivals.__struct_fields__)
         raise InputError(f"names {len(chosen)} kinds of arrivals", field=path, hint=f"write one of {known}")
-    if said.poisson is not None:
-        return PoissonArrivals(said.poisson.per_hour / HOUR)
-    if said.bursts is not None:
-        return _bursts(said.bursts, f"{path}.bursts")
-    if said.day is not None:
-        return _day(said.day, f"{path}.day")
-    assert said.replay is not None
-    return ReplayedArrivals(tuple(recorded_arrivals(said.replay, base / said.replay.file, f"{path}.replay")))
+    if document.poisson is not None:
+        return PoissonArrivals(document.poisson.per_hour / HOUR)
+    if document.bursts is not None:
+        return _bursts(document.bursts, f"{path}.bursts")
+    if document.day is not None:
+        return _day(document.day, f"{path}.day")
+    assert document.replay is not None
+    return ReplayedArrivals(tuple(recorded_arrivals(document.replay, base / document.replay.file, f"{path}.replay")))
 
 
-def _bursts(said: Bursts, path: str) -> BurstArrivals:
-    every = random_seconds(said.every, f"{path}.every")
+def _bursts(document: Bursts, path: str) -> BurstArrivals:
+    every = random_seconds(document.every, f"{path}.every")
     if every.is_fixed and not every.parameters[0]:
         raise InputError(
-            "must be more than 0", field=f"{path}.every", value=said.every, hint="arrivals would never end"
+            "must be more than 0", field=f"{path}.every", value=document.every, hint="arrivals would never end"
         )
-    return BurstArrivals(every, said.size, seconds(said.spread, f"{path}.spread"))
+    return BurstArrivals(every, document.size, seconds(document.spread, f"{path}.spread"))
 
 
-def _day(said: DayCurve, path: str) -> DayArrivals:
+def _day(document: DayCurve, path: str) -> DayArrivals:
     points = [
         (_time_of_day(time, f"{path}.perHour"), _rate(rate, f"{path}.perHour[{time}]"))
-        for time, rate in said.per_hour.items()
+        for time, rate in document.per_hour.items()
     ]
     if not any(rate for _, rate in points):
-        raise InputError("has no rate above 0", field=f"{path}.perHour", value=said.per_hour)
+        raise InputError("has no rate above 0", field=f"{path}.perHour", value=document.per_hour)
     points.sort()
     closed = (*points, (points[0][0] + DAY, points[0][1]))
-    return DayArrivals(closed, _time_of_day(said.begins, f"{path}.begins"))
+    return DayArrivals(closed, _time_of_day(document.begins, f"{path}.begins"))
 
 
 def _rate(per_hour: float, path: str) -> float:

@@ -136,29 +136,29 @@ class GeneratedObjects:
 # -- from documents ----------------------------------------------------------------------------------------------------
 
 
-def prepare_generator(said: Generator, path: str, base: Path) -> PreparedGenerator:
+def prepare_generator(document: Generator, path: str, base: Path) -> PreparedGenerator:
     """Check a generator. Raises `InputError` with the path of the field."""
     return PreparedGenerator(
-        said.name,
-        arrival_process(said.arrivals, f"{path}.arrivals", base),
-        _template(said, f"{path}.template", base),
-        _run_time(said, f"{path}.runTime", base),
-        seconds(said.since, f"{path}.since"),
-        None if said.until is None else seconds(said.until, f"{path}.until"),
-        said.count,
+        document.name,
+        arrival_process(document.arrivals, f"{path}.arrivals", base),
+        _template(document, f"{path}.template", base),
+        _run_time(document, f"{path}.runTime", base),
+        seconds(document.since, f"{path}.since"),
+        None if document.until is None else seconds(document.until, f"{path}.until"),
+        document.count,
     )
 
 
-def _run_time(said: Generator, path: str, base: Path) -> RandomDuration | MeasuredRunTimes | None:
-    if said.run_time is None:
+def _run_time(document: Generator, path: str, base: Path) -> RandomDuration | MeasuredRunTimes | None:
+    if document.run_time is None:
         return None
-    if not isinstance(said.run_time, RunTimeSamples):
-        return random_seconds(said.run_time, path)
-    file = base / said.run_time.file
-    rows = csv_rows(file, {"column": said.run_time.column})
+    if not isinstance(document.run_time, RunTimeSamples):
+        return random_seconds(document.run_time, path)
+    file = base / document.run_time.file
+    rows = csv_rows(file, {"column": document.run_time.column})
     samples = tuple(csv_seconds(file, line, row["column"]) for line, row in rows)
     if not samples:
-        raise InputError(NO_SAMPLES, file=str(file), hint=f"write them below {said.run_time.column}")
+        raise InputError(NO_SAMPLES, file=str(file), hint=f"write them below {document.run_time.column}")
     return MeasuredRunTimes(samples)
 
 

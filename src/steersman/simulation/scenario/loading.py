@@ -84,8 +84,8 @@ class Scenario(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         """The scenario's name, by default the stem of its file."""
-        said = self.raw.get("name")
-        return said if isinstance(said, str) and said else Path(self.file).stem or "scenario"
+        name = self.raw.get("name")
+        return name if isinstance(name, str) and name else Path(self.file).stem or "scenario"
 
     @property
     def parameters(self) -> dict[str, ParameterValue]:
@@ -162,28 +162,28 @@ def _check_names(document: ScenarioDocument, pools: list[str]) -> None:
             raise InputError("is not a pool of the scenario", field=path, value=name, hint=similar(name, pools))
 
 
-def _autoscaler_times(said: AutoscalerSettings) -> AutoscalerTimes:
-    scan = seconds(said.scan_interval, "autoscaler.scanInterval")
+def _autoscaler_times(document: AutoscalerSettings) -> AutoscalerTimes:
+    scan = seconds(document.scan_interval, "autoscaler.scanInterval")
     if not scan:
-        raise InputError("must be more than 0", field="autoscaler.scanInterval", value=said.scan_interval)
+        raise InputError("must be more than 0", field="autoscaler.scanInterval", value=document.scan_interval)
     return AutoscalerTimes(
         scan,
-        seconds(said.scale_down_delay_after_add, "autoscaler.scaleDownDelayAfterAdd"),
-        seconds(said.max_pod_eviction_time, "autoscaler.maxPodEvictionTime"),
+        seconds(document.scale_down_delay_after_add, "autoscaler.scaleDownDelayAfterAdd"),
+        seconds(document.max_pod_eviction_time, "autoscaler.maxPodEvictionTime"),
     )
 
 
-def _stop_conditions(said: Stop) -> StopConditions:
-    after = None if said.after is None else seconds(said.after, "stop.after")
-    longer = said.pending_longer_than
-    if after is None and said.at_rest is False:
+def _stop_conditions(document: Stop) -> StopConditions:
+    after = None if document.after is None else seconds(document.after, "stop.after")
+    longer = document.pending_longer_than
+    if after is None and document.at_rest is False:
         raise InputError("needs after", field="stop.atRest", value=False, hint="write when the scenario ends")
     return StopConditions(
         after,
-        after is None if said.at_rest is None else said.at_rest,
+        after is None if document.at_rest is None else document.at_rest,
         None if longer is None else seconds(longer, "stop.pendingLongerThan"),
-        said.pending_more_than,
-        said.completed,
+        document.pending_more_than,
+        document.completed,
     )
 
 

@@ -275,9 +275,9 @@ class CheckedExpectation(msgspec.Struct, frozen=True, rename="camel"):
     is_met: bool
 
 
-def parse_expectations(said: Mapping[str, int | float | str]) -> list[Expectation]:
+def parse_expectations(document: Mapping[str, int | float | str]) -> list[Expectation]:
     """Parse expectations. Raises `InputError` for unknown measures and invalid comparisons."""
-    return [_parsed(name, value) for name, value in said.items()]
+    return [_parsed(name, value) for name, value in document.items()]
 
 
 def checks(expectations: list[Expectation], numbers: Mapping[str, float]) -> list[CheckedExpectation]:

@@ -41,28 +41,30 @@ class Arrival(NamedTuple):
     replicas: int | None = None
 
 
-def recorded_arrivals(said: RecordedArrivals, file: Path, path: str) -> list[Arrival]:
+def recorded_arrivals(document: RecordedArrivals, file: Path, path: str) -> list[Arrival]:
     """Return the arrivals of the file in chronological order. Raises `InputError`."""
     columns, units = dict[str, str](), dict[str, str | None]()
-    for name in (*said.labels, *said.node_selector):
+    for name in (*document.labels, *document.node_selector):
         if faults := qualified_name(name):
             raise InputError("is not a label name", field=path, value=name, hint=faults[0])
-    for field, column in _columns(said):
+    for field, column in _columns(document):
         columns[field] = column if isinstance(column, str) else column.column
         units[field] = None if isinstance(column, str) else _checked_unit(column.unit, field, path)
     found = [_Row(file, line, row, units).arrival() for line, row in csv_rows(file, columns)]
     return sorted(found, key=lambda arrival: arrival.at)
 
 
-def _columns(said: RecordedArrivals) -> Iterator[tuple[str, str | ColumnWithUnit]]:
+def _columns(document: RecordedArrivals) -> Iterator[tuple[str, str | ColumnWithUnit]]:
     """Yield (field path, column) for all columns named in the document."""
-    plain = {"time": said.time, "runTime": said.run_time, "namespace": said.namespace}
+    plain = {"time": document.time, "runTime": document.run_time, "namespace": document.namespace}
     yield from ((field, column) for field, column in plain.items() if column)
-    yield from ((f"requests.{name}", column) for name, column in said.requests.items())
-    yield from ((f"labels.{name}", column) for name, column in said.labels.items())
-    yield from ((f"nodeSelector.{name}", column) for name, column in said.node_selector.items())
+    yield from ((f"requests.{name}", column) for name, column in document.requests.items())
+    yield from ((f"labels.{name}", column) for name, column in document.labels.items())
+    yield from ((f"nodeSelector.{name}", column) for name, column in document.node_selector.items())
     yield from (
-        (field, column) for field, column in (("priority", said.priority), ("replicas", said.replicas)) if column
+        (field, column)
+        for field, column in (("priority", document.priority), ("replicas", document.replicas))
+        if column
     )
 
 

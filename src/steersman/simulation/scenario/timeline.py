@@ -69,17 +69,17 @@ class Timeline:
 def prepare_step(step: Step, index: int, base: Path, pools: Collection[str]) -> PreparedStep:
     """Check a step without a cluster. Raises `InputError` with the path of the field."""
     path = f"timeline[{index}]"
-    said = [
+    actions = [
         field
         for field in msgspec.structs.fields(Step)
         if field.encode_name in ACTIONS and getattr(step, field.name) is not None
     ]
-    if len(said) != 1:
-        names = ", ".join(field.encode_name for field in said)
-        message = f"has {len(said)} actions: {names}" if said else "has no action"
-        hint = "write a step for each" if said else f"write one of {', '.join(ACTIONS)}"
+    if len(actions) != 1:
+        names = ", ".join(field.encode_name for field in actions)
+        message = f"has {len(actions)} actions: {names}" if actions else "has no action"
+        hint = "write a step for each" if actions else f"write one of {', '.join(ACTIONS)}"
         raise InputError(message, field=path, hint=hint)
-    action = said[0].encode_name
+    action = actions[0].encode_name
     at = seconds(step.at, f"{path}.at")
     every = None if step.every is None else seconds(step.every, f"{path}.every")
     if every == 0:
@@ -92,9 +92,9 @@ def prepare_step(step: Step, index: int, base: Path, pools: Collection[str]) -> 
     return PreparedStep(step, action, f"{path}.{action}", at, every, sources(step.apply, base))
 
 
-def sources(said: list[str | JsonObject] | str | JsonObject | None, base: Path) -> list[Source]:
+def sources(document: list[str | JsonObject] | str | JsonObject | None, base: Path) -> list[Source]:
     """Return the sources, with file paths joined to the scenario's folder."""
-    items = said if isinstance(said, list) else [] if said is None else [said]
+    items = document if isinstance(document, list) else [] if document is None else [document]
     return [str(base / item) if isinstance(item, str) else item for item in items]
 
 
@@ -127,10 +127,12 @@ def _check_action(step: Step, path: str, pools: Collection[str]) -> None:
 def _check_rollout(rollout: Rollout, path: str) -> None:
     target = parse_target(rollout.target, f"{path}.target", ROLLABLE)
     ways = ("image", "template", "restart", "undo")
-    said = [way for way in ways if getattr(rollout, way)]
-    if len(said) != 1:
+    given_ways = [way for way in ways if getattr(rollout, way)]
+    if len(given_ways) != 1:
         raise InputError(
-            f"says {len(said)} things: {', '.join(said) or 'none'}", field=path, hint=f"write one of {', '.join(ways)}"
+            f"says {len(given_ways)} things: {', '.join(given_ways) or 'none'}",
+            field=path,
+            hint=f"write one of {', '.join(ways)}",
         )
     if rollout.undo and target.kind is not api.Deployment:
         raise InputError("is for Deployments only", field=f"{path}.undo", value=rollout.target)

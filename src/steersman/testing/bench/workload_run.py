@@ -118,12 +118,12 @@ def run(prepared: Prepared, on_progress: OnProgress | None = None) -> WorkloadOu
     if prepared.obstacle:
         return _replace(bare, verdict=WorkloadVerdict.UNSUPPORTED, reason=prepared.obstacle)
     try:
-        measurements, said = asyncio.run(_measured(prepared, on_progress))
+        measurements, notes = asyncio.run(_measured(prepared, on_progress))
     except SteersmanError as error:
         return _replace(bare, verdict=WorkloadVerdict.FAILED, reason=str(error), notes=prepared.notes)
     finally:
         gc.collect()
-    return _replace(bare, measurements=measurements, notes=(*prepared.notes, *said))
+    return _replace(bare, measurements=measurements, notes=(*prepared.notes, *notes))
 
 
 def _bare(selected: Selected) -> WorkloadOutcome:

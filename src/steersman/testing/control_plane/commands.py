@@ -35,8 +35,8 @@ class ClientCommand(msgspec.Struct, frozen=True):
         """Run the program and return its standard output. Raise `CommandError` if it fails."""
         done = self.run(*arguments, stdin=stdin, timeout=timeout)
         if done.returncode != 0:
-            said = (done.stderr + done.stdout).strip()
-            raise CommandError(f"{self.program.name} {' '.join(arguments)}: exit code {done.returncode}: {said}")
+            output = (done.stderr + done.stdout).strip()
+            raise CommandError(f"{self.program.name} {' '.join(arguments)}: exit code {done.returncode}: {output}")
         return done.stdout
 
     def run(
