@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from steersman import api
 from steersman.api import (
@@ -48,7 +48,6 @@ from steersman.cluster.apiserver.structural_schemas import (
     unspecified_fields,
 )
 from steersman.cluster.apiserver.write_options import IGNORE, STRICT, WriteOptions
-from steersman.cluster.apiserver.writes import PreparedObject
 from steersman.cluster.store import Document, Store
 from steersman.cluster.store.errors import BadRequest
 
@@ -76,8 +75,16 @@ _HEADER: Final = FieldSchema(
 _STEPS: Final = re.compile(r"[^.\[\]]+")
 
 
+class PreparedObject(NamedTuple):
+    """An object after the rules of its kind."""
+
+    document: Document
+    #: The object as sent, with defaults: its fields belong to the client. Strategies and admission add others.
+    sent: Document
+
+
 class Rules:
-    """Implements `writes.ObjectRules`."""
+    """Rules that validate and complete a document before it is stored; they raise rejections."""
 
     def __init__(self, customs: CustomResources, store: Store) -> None:
         self._customs = customs

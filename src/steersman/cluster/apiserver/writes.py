@@ -13,7 +13,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -34,6 +34,7 @@ from steersman.cluster.apiserver.media_types import UNRECOGNIZED
 from steersman.cluster.apiserver.patches import APPLY_PATCH, patched
 from steersman.cluster.apiserver.resources import Resource
 from steersman.cluster.apiserver.routing import RequestTarget
+from steersman.cluster.apiserver.rules import PreparedObject, Rules
 from steersman.cluster.apiserver.selection import Selection
 from steersman.cluster.apiserver.server_side_apply import apply
 from steersman.cluster.apiserver.service_addresses import with_addresses
@@ -61,34 +62,6 @@ GENERATED_TRIES: Final = 8
 T = TypeVar("T")
 
 
-class PreparedObject(NamedTuple):
-    """An object after the rules of its kind."""
-
-    document: Document
-    #: The object as sent, with defaults: its fields belong to the client. Strategies and admission add others.
-    sent: Document
-
-
-class ObjectRules(Protocol):
-    """Rules that validate and complete a document before it is stored; they raise rejections."""
-
-    def prepare(
-        self,
-        resource: Resource,
-        document: Document,
-        old: Document | None,
-        options: WriteOptions,
-        warnings: list[str],
-        subresource: str = "",
-    ) -> PreparedObject: ...
-
-    def decode(
-        self, resource: Resource, document: Document, options: WriteOptions, warnings: list[str]
-    ) -> Document: ...
-
-    def custom_schema(self, resource: Resource) -> FieldSchema | None: ...
-
-
 class Writer:
     """Writer to a store. `rules` validate objects and complete their documents.
 
@@ -100,7 +73,7 @@ class Writer:
         self,
         store: Store,
         catalog: Catalog,
-        rules: ObjectRules,
+        rules: Rules,
         policies: AdmissionPolicies,
         webhooks: AdmissionWebhooks,
     ) -> None:
