@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -20,7 +20,7 @@ from steersman.record import SANDBOX, Limits, LiveRecording, run_body
 from steersman.sandbox.event_objects import EventObjects
 from steersman.sandbox.options import SandboxOptions
 from steersman.scheduler.assembly import Scheduler, SchedulerOptions, register, with_enabled
-from steersman.scheduler.host import LoopTimers, PlainPorts, SchedulingLoop
+from steersman.scheduler.host import HostTasks, LoopTimers, PlainPorts, SchedulingLoop
 from steersman.scheduler.runtime import GuardedCoroutine
 from steersman.simulation import EventWriter
 
@@ -57,12 +57,6 @@ def _renamed(loaded: SchedulerConfiguration, name: str) -> SchedulerConfiguratio
     return msgspec.structs.replace(loaded, profiles=(profile,))
 
 
-class TaskStarter(Protocol):
-    """Starts tasks that end with the sandbox."""
-
-    def create_task(self, work: Coroutine[Any, Any, None], *, name: str | None = None) -> asyncio.Task[None]: ...
-
-
 class DrivenScheduler(NamedTuple):
     """A scheduler with its loop, its event subscription, and its tasks."""
 
@@ -86,7 +80,7 @@ def start_scheduler(
     events: EventObjects,
     options: SchedulerOptions,
     seed: int,
-    tasks: TaskStarter,
+    tasks: HostTasks,
     recording: LiveRecording | PlainPorts,
 ) -> DrivenScheduler:
     """Start a scheduler on the store. It decides nothing while the clock is stopped."""
@@ -136,7 +130,7 @@ class ReplaceableScheduler:
         await self.current.scheduler.background.refresh()
 
 
-def _surviving(tasks: TaskStarter, errors: InternalErrors | None) -> Spawn:
+def _surviving(tasks: HostTasks, errors: InternalErrors | None) -> Spawn:
     """Return a function that starts tasks whose faults are logged and counted."""
     if errors is None:
         return tasks.create_task
