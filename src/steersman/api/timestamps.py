@@ -8,6 +8,9 @@ from functools import lru_cache
 
 from steersman.base import InputError
 
+#: 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z.
+_FIRST, _LAST = -62_135_596_800, 253_402_300_799
+
 
 @lru_cache(maxsize=2048)
 def parse(text: str) -> float:
@@ -21,7 +24,7 @@ def parse(text: str) -> float:
 
 def render(seconds: float) -> str:
     """Format in UTC with whole seconds, as in the API server's creation and start times."""
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{_second(int(seconds))}Z"
 
 
 def render_micro(seconds: float) -> str:
@@ -32,5 +35,6 @@ def render_micro(seconds: float) -> str:
 
 @lru_cache(maxsize=8)
 def _second(whole: int) -> str:
-    """Format without the zone; cached because many events share a second."""
-    return datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    """Format without the zone; cached because many events share a second. Times outside the years 1
+    to 9999, as of pods with a grace period of 10^18 seconds, are the first or last of these."""
+    return datetime.fromtimestamp(min(max(whole, _FIRST), _LAST), UTC).isoformat(timespec="seconds")[:19]

@@ -9,6 +9,7 @@ The seed breaks ties between nodes. Means have 95 % intervals by Student's t, as
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, ClassVar, Final
 
@@ -182,7 +183,9 @@ class _Trial:
     def _simulation(self, number: int, seed: int) -> Simulation:
         """Return a fork of the loaded cluster with this seed, or load it if loading uses the seed."""
         if self._origin is None or self._task[0] != number:
-            self._origin = None  # free its memory first
+            if self._origin is not None:
+                self._origin = None
+                gc.collect()  # free the memory of one cluster before the next one is loaded
             self._task, self._origin = (number, seed), self._load(number, seed)
         fork = self._origin.fork()
         if self._task[1] == seed:
