@@ -249,6 +249,10 @@ def test_kinds_of_other_groups_are_custom_resources(tmp_path: Path) -> None:
     [
         ({"cpu": "500M"}, 'is an implausible amount (got "500M"); that is 500,000,000 cores; did you mean "500m"?'),
         (
+            {"cpu": "100000000Ei"},
+            'is an implausible amount (got "100000000Ei"); kube-scheduler counts it as -1000m, in 64 bits',
+        ),
+        (
             {"memory": "512m"},
             'is an implausible amount (got "512m"); that is less than 4,096 bytes; did you mean "512Mi"?',
         ),

@@ -17,6 +17,8 @@ AddTerm = Callable[[Json, int], None]
 
 ZONE: Final = "topology.kubernetes.io/zone"
 HOST: Final = "kubernetes.io/hostname"
+LABELS: Final = "labels of the pod"
+"""Key in a specification that is being made, of labels that belong into the metadata."""
 
 
 def _append(spec: Json, *path: str) -> list[Any]:
@@ -49,6 +51,15 @@ def _spread(when: str, key: str) -> AddTerm:
         _append(spec, "topologySpreadConstraints").append({**constraint, "labelSelector": selector})
 
     return add
+
+
+def _match_label_keys(spec: Json, index: int) -> None:
+    """One constraint with many keys of labels of the pod itself."""
+    constraint = {"maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "ScheduleAnyway", "matchLabelKeys": []}
+    selector = {"labelSelector": {"matchLabels": {"app": "a"}}}
+    only = _only(_append(spec, "topologySpreadConstraints"), lambda: {**constraint, **selector})
+    only["matchLabelKeys"].append(f"key-{index}")
+    _entries(spec, LABELS)[f"key-{index}"] = "x"
 
 
 def _pod_term(key: str, selector: Json) -> Json:
@@ -262,6 +273,7 @@ def _gates(spec: Json, index: int) -> None:
 KINDS: Final[dict[str, AddTerm]] = {
     "soft spread over many keys": _spread("ScheduleAnyway", "key-{}"),
     "soft spread over zones": _spread("ScheduleAnyway", ZONE),
+    "soft spread with many label keys": _match_label_keys,
     "hard spread over many keys": _spread("DoNotSchedule", "key-{}"),
     "hard spread over hosts": _spread("DoNotSchedule", HOST),
     "hard spread of almost all pods": _hard_spread_of_almost_all,
@@ -316,8 +328,9 @@ def large_pod(kind: str, size: int, *, priority: int = 0) -> Json:
     for terms in _growing(kind, size, spec):
         if terms:
             break
+    labels = {"app": "large", **spec.pop(LABELS, {})}
     meta = {"name": "large", "namespace": "default", "uid": "large", "creationTimestamp": "2030-01-01T00:00:00Z"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {**meta, "labels": {"app": "large"}}, "spec": spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {**meta, "labels": labels}, "spec": spec}
 
 
 def _growing(kind: str, size: int, spec: Json) -> Iterator[bool]:

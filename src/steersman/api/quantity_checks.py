@@ -19,7 +19,7 @@ from steersman.api.storage import PersistentVolume, PersistentVolumeClaim
 from steersman.api.workload import DaemonSet, Deployment, ReplicaSet, ReplicationController, StatefulSet
 from steersman.base import InputError
 
-MAX_PLAUSIBLE_CORES: Final = 100_000
+_MAX_CORES: Final = quantity.parse("100k")
 MIN_PLAUSIBLE_BYTES: Final = 4096
 NEGATIVE: Final = "must be greater than or equal to 0"
 
@@ -50,9 +50,8 @@ def implausible(obj: Object) -> Iterator[InputError]:
 def _plausible(resource: str, amount: Quantity) -> str:
     """Return the probable intention of an implausible amount, or ""."""
     value, text = quantity.parse(amount), str(amount)
-    if resource in ("cpu", "requests.cpu", "limits.cpu") and quantity.milli_value(value) >= MAX_PLAUSIBLE_CORES * 1000:
-        meant = f'; did you mean "{text[:-1]}m"?' if text.endswith("M") else ""
-        return f"that is {quantity.milli_value(value) // 1000:,} cores{meant}"
+    if resource in ("cpu", "requests.cpu", "limits.cpu") and quantity.compare(value, _MAX_CORES) >= 0:
+        return _cores(value) + (f'; did you mean "{text[:-1]}m"?' if text.endswith("M") else "")
     if (
         resource in ("memory", "ephemeral-storage", "storage")
         and 0 < quantity.milli_value(value) < MIN_PLAUSIBLE_BYTES * 1000
@@ -61,6 +60,14 @@ def _plausible(resource: str, amount: Quantity) -> str:
         meant = f'; did you mean "{number}Mi"?' if number.isdecimal() else ""
         return f"that is less than {MIN_PLAUSIBLE_BYTES:,} bytes{meant}"
     return ""
+
+
+def _cores(value: quantity.Amount) -> str:
+    """Return the number of cores, or what it becomes if its milli-units do not fit in 64 bits."""
+    counted = quantity.milli_value(value)
+    if quantity.compare(quantity.parse(f"{counted}m"), value) != 0:
+        return f"kube-scheduler counts it as {counted}m, in 64 bits"
+    return f"that is {counted // 1000:,} cores"
 
 
 @lru_cache(maxsize=4096)

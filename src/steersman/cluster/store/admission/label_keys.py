@@ -101,9 +101,7 @@ def _constraint(constraint: TopologySpreadConstraint, labels: Labels) -> Topolog
 
 
 def _with_own_labels(selector: LabelSelector, keys: tuple[str, ...], operator: str, labels: Labels) -> LabelSelector:
-    expressions = selector.match_expressions
-    for key in keys:
-        if key in labels:
-            own = LabelSelectorRequirement(key=key, operator=operator, values=(labels[key],))
-            expressions = expressions if own in expressions else (*expressions, own)
-    return selector if expressions is selector.match_expressions else _replace(selector, match_expressions=expressions)
+    present = set(selector.match_expressions)
+    own = [LabelSelectorRequirement(key=key, operator=operator, values=(labels[key],)) for key in keys if key in labels]
+    added = [requirement for requirement in dict.fromkeys(own) if requirement not in present]
+    return _replace(selector, match_expressions=(*selector.match_expressions, *added)) if added else selector
