@@ -146,7 +146,7 @@ def test_what_nothing_can_help_takes_precedence() -> None:
         ):
             await cluster.place(make_pod("a").priority(10))
             nothing_helps = "1 Preemption is not helpful for scheduling."
-            makers_of_room = f"no new claims to deallocate, preemption: 0/1 nodes are available: {nothing_helps}"
+            makers_of_room = f"preemption: 0/1 nodes are available: {nothing_helps}"
             assert cluster.message == f"0/1 nodes are available: 1 broken. {makers_of_room}"
 
     asyncio.run(run())

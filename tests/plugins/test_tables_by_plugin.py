@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from steersman.config import IN_TREE_PLUGINS, ExtensionPoint
+from steersman.config.deviations import REFUSED
 from steersman.explain import fixes
 from steersman.scheduler.diagnosis.cause import CauseCode, code_of_plugin
 from steersman.scheduler.diagnosis.cluster_details import STATE_READERS
 from steersman.scheduler.diagnosis.details import NODE_DETAILS
 
-FILTERS = sorted(plugin.name for plugin in IN_TREE_PLUGINS if ExtensionPoint.FILTER in plugin.points)
+FILTERS = sorted(
+    plugin.name for plugin in IN_TREE_PLUGINS if ExtensionPoint.FILTER in plugin.points and plugin.gate not in REFUSED
+)
 NO_DETAILS = {
     "NodeDeclaredFeatures": "its reason names the features",
     "NodeName": "its reason says all",

@@ -66,10 +66,11 @@ def test_a_pod_that_may_not_preempt_says_so(scalar: bool) -> None:
 
 
 @both_ways
-def test_a_success_says_nothing(scalar: bool) -> None:
+def test_a_success_names_node_and_victims(scalar: bool) -> None:
     cluster = PreemptionCluster(NODES[:1], [running("a", "n1", "4")], scalar=scalar)
     decision = cluster.schedule(preemptor())
-    assert decision.message == "0/1 nodes are available: 1 Insufficient cpu."
+    found = "preemption: found a potential placement for pod on node n1, preempting 1 victims"
+    assert decision.message == f"0/1 nodes are available: 1 Insufficient cpu. {found}"
     assert decision.nomination is not None
     assert decision.nomination.node == "n1"
 
