@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin of an installed package that needs a custom resource, on a real API server with RBAC: examples/coscheduling."""
+"""Coscheduling, a plugin that needs a custom resource, on a real API server with RBAC: examples/coscheduling."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import yaml
 from tests.cli.commands import steersman
-from tests.e2e.packages import EXAMPLES, guarded_plane, install, started
+from tests.e2e.packages import EXAMPLES, guarded_plane, started
 
 from steersman.testing import make_node, make_pod
 from steersman.testing.control_plane import (
@@ -26,11 +25,6 @@ FOLDER = EXAMPLES / "coscheduling"
 CONFIG = FOLDER / "config.yaml"
 GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
 LABEL = "scheduling.x-k8s.io/pod-group"
-
-
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(FOLDER, tmp_path / "site", monkeypatch)
 
 
 @pytest.fixture
@@ -72,7 +66,7 @@ def member(n: int) -> JsonObject:
     return manifest(make_pod(f"job-{n}").label(LABEL, "job").req(cpu="1"))
 
 
-def test_the_members_of_a_pod_group_are_bound_together(package: None, guarded: ControlPlane) -> None:
+def test_the_members_of_a_pod_group_are_bound_together(guarded: ControlPlane) -> None:
     plane, admin = guarded, guarded.admin
     define_pod_groups(plane)
     grant(plane)
@@ -94,7 +88,7 @@ def test_the_members_of_a_pod_group_are_bound_together(package: None, guarded: C
     assert "forbidden" not in log
 
 
-def test_doctor_asks_about_the_kind_and_its_rights(package: None, guarded: ControlPlane) -> None:
+def test_doctor_asks_about_the_kind_and_its_rights(guarded: ControlPlane) -> None:
     before = findings(guarded)
     assert any("podgroups of scheduling.x-k8s.io/v1alpha1 are not served" in text for text in before["warn"])
     assert any("list podgroups.scheduling.x-k8s.io" in text for text in before["fail"])
@@ -103,7 +97,7 @@ def test_doctor_asks_about_the_kind_and_its_rights(package: None, guarded: Contr
     assert "fail" not in findings(guarded)
 
 
-def test_without_the_definition_other_pods_are_scheduled(package: None, guarded: ControlPlane) -> None:
+def test_without_the_definition_other_pods_are_scheduled(guarded: ControlPlane) -> None:
     grant(guarded)
     with started(guarded, CONFIG) as scheduler:
         guarded.admin.create_many([manifest(make_pod("web")), member(0)])

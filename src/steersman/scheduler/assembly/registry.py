@@ -27,6 +27,7 @@ from steersman.config import (
     build,
 )
 from steersman.framework import WATCHED_KINDS, Plugin as PluginBase, with_custom
+from steersman.scheduler.optional_plugins import OPTIONAL_PLUGINS
 from steersman.scheduler.plugins.in_tree import IN_TREE
 from steersman.scheduler.preemption import DefaultPreemption
 from steersman.scheduler.runtime.capabilities import capabilities_of
@@ -50,6 +51,7 @@ def register(sources: Iterable[PluginSource]) -> tuple[Registry, list[str]]:
     `sources`."""
     registry = default_registry()
     registry.add_entry_points()
+    registry.add_entry_points([entry for entry in OPTIONAL_PLUGINS if entry.name not in registry])
     names: list[str] = []
     for source in sources:
         if isinstance(source, (str, PathLike)):

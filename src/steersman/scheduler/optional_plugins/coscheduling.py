@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coscheduling as scheduler-plugins has it: the pods of a `PodGroup` get their nodes together, or none of them does.
+"""Coscheduling for scheduler-plugins' `PodGroup`: the pods of a group get nodes together or not at all.
 
-A pod belongs to the group that its label `scheduling.x-k8s.io/pod-group` names. PreFilter rejects it until there are as many
-pods as the group's `minMember`; Permit lets it wait until so many have a node; a member that fits nowhere sends others back.
-They are tried again when a node comes, or when somebody else leaves.
+    pod with the label ─► PreFilter: enough pods? ─► Permit: wait for the others ─► all are bound
+                                                     └► PostFilter, timeout: reject all that wait
+
+A pod belongs to the group that its label `scheduling.x-k8s.io/pod-group` names. Rejected members are
+retried when a node is added or enlarged, or a pod of another group is deleted. Not implemented:
+`minResources`, QueueSort by groups, and the status of a PodGroup.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ class PodGroupSpec(api.Struct, frozen=True):
 
 
 class PodGroup(api.Object, frozen=True):
-    """As far as this plugin reads it."""
+    """The fields of scheduler-plugins' PodGroup that the plugin reads."""
 
     API_VERSION, KIND, PLURAL = "scheduling.x-k8s.io/v1alpha1", "PodGroup", "podgroups"
 
@@ -29,9 +32,12 @@ class PodGroup(api.Object, frozen=True):
 
 
 class CoschedulingArgs(api.Struct, frozen=True):
-    """The arguments in `pluginConfig`."""
+    """The arguments in `pluginConfig`, with scheduler-plugins' names and defaults."""
 
+    #: Timeout of Permit for groups without `scheduleTimeoutSeconds`.
     permit_waiting_time_seconds: float = 60.0
+    #: Time for which members are rejected after one of their group was unschedulable.
+    pod_group_backoff_seconds: float = 0.0
 
 
 class Coscheduling(fw.PreFilterPlugin, fw.PostFilterPlugin, fw.ReservePlugin, fw.PermitPlugin, fw.EnqueueExtensions):
@@ -41,11 +47,14 @@ class Coscheduling(fw.PreFilterPlugin, fw.PostFilterPlugin, fw.ReservePlugin, fw
 
     def __init__(self, args: CoschedulingArgs, handle: fw.PermitHandle) -> None:
         self._handle = handle
-        self._patience = args.permit_waiting_time_seconds
-        #: By namespace and group: keys of the pods that came before their group had enough members.
+        self._permit_seconds = args.permit_waiting_time_seconds
+        self._backoff_seconds = args.pod_group_backoff_seconds
+        #: (namespace, group) → keys of the pods that came before their group had enough members.
         self._early: dict[tuple[str, str], set[str]] = {}
+        #: (namespace, group) → end of its backoff.
+        self._backoff_ends: dict[tuple[str, str], float] = {}
 
-    # -- a pod on its way ---------------------------------------------------------------------------------------------
+    # -- extension points ---------------------------------------------------------------------------------------------
 
     def pre_filter(self, pod: fw.PodInfo, nodes: Sequence[fw.NodeInfo]) -> fw.Status | None:
         if LABEL not in pod.labels:
@@ -53,6 +62,8 @@ class Coscheduling(fw.PreFilterPlugin, fw.PostFilterPlugin, fw.ReservePlugin, fw
         group = self._group(pod)
         if group is None:
             return fw.unresolvable(f"PodGroup {pod.labels[LABEL]} not found")
+        if self._is_backing_off(_identity(pod)):
+            return fw.unresolvable(f"podGroup {pod.namespace}/{pod.labels[LABEL]} failed recently")
         members = len(self._members(pod.pod))
         if members < group.spec.min_member:
             self._early.setdefault(_identity(pod), set()).add(pod.key)
@@ -60,17 +71,20 @@ class Coscheduling(fw.PreFilterPlugin, fw.PostFilterPlugin, fw.ReservePlugin, fw
         return None
 
     def post_filter(self, pod: fw.PodInfo, statuses: fw.NodeStatusReader) -> fw.Status:
-        """Runs after preemption found no room either."""
-        if LABEL not in pod.labels:
+        """Reject the waiting members, after preemption found no node."""
+        group = self._group(pod)
+        if group is None:
             return fw.unschedulable()
         self._reject_others(pod)
+        if self._backoff_seconds and len(self._members(pod.pod)) >= group.spec.min_member:
+            self._backoff_ends[_identity(pod)] = self._handle.clock.monotonic() + self._backoff_seconds
         return fw.unschedulable(f"PodGroup {pod.labels[LABEL]} has to wait for a node for {pod.name}")
 
     def reserve(self, pod: fw.PodInfo, node_name: str) -> None:
-        """The pod is counted on its node."""
+        """Do nothing: the pod is counted on its node."""
 
     def unreserve(self, pod: fw.PodInfo, node_name: str) -> None:
-        """Also when its time is over: the others make room for another group."""
+        """Reject the waiting members too, so that they make room for another group."""
         if LABEL in pod.labels:
             self._reject_others(pod)
 
@@ -80,12 +94,12 @@ class Coscheduling(fw.PreFilterPlugin, fw.PostFilterPlugin, fw.ReservePlugin, fw
             return None
         self._wake_early_members(state, pod)
         if self._placed(pod) < group.spec.min_member:
-            return fw.PermitResult(fw.Status(fw.Code.WAIT), group.spec.schedule_timeout_seconds or self._patience)
+            return fw.PermitResult(fw.Status(fw.Code.WAIT), group.spec.schedule_timeout_seconds or self._permit_seconds)
         for waiting in self._waiting(pod):
             waiting.allow(self.name)
         return None
 
-    # -- waking -------------------------------------------------------------------------------------------------------
+    # -- events -------------------------------------------------------------------------------------------------------
 
     def events_to_register(self) -> Iterable[fw.ClusterEventWithHint]:
         action = fw.ActionType
@@ -104,22 +118,29 @@ class Coscheduling(fw.PreFilterPlugin, fw.PostFilterPlugin, fw.ReservePlugin, fw
         return None if name is None else self._handle.objects.get(PodGroup, f"{pod.namespace}/{name}")
 
     def _members(self, pod: api.Pod) -> list[api.Pod]:
-        """All pods of the group that have not ended, with a node or without."""
+        """Return all pods of the group that have not finished."""
         return [
             other for other in self._handle.pods.list(pod.metadata.namespace) if _group_name(other) == _group_name(pod)
         ]
 
     def _wake_early_members(self, state: fw.CycleState, pod: fw.PodInfo) -> None:
-        """No event tells them that the last member has come; it does so itself, when it has a node."""
+        """Activate members that were rejected before the group had enough pods."""
         for key in self._early.pop(_identity(pod), ()):
             member = self._handle.pods.get(key)
             if member is not None:
                 fw.pods_to_activate(state).add(member)
 
     def _placed(self, pod: fw.PodInfo) -> int:
-        """Members that have a node, whether they run there, are being bound, or wait; with this one."""
+        """Return the number of members with a node: bound, being bound, or waiting; including this pod."""
         nodes = self._handle.nodes.all()
         return sum(_is_sibling(other, pod) for node in nodes for other in node.pods)
+
+    def _is_backing_off(self, group: tuple[str, str]) -> bool:
+        end = self._backoff_ends.get(group)
+        if end is not None and end <= self._handle.clock.monotonic():
+            del self._backoff_ends[group]
+            return False
+        return end is not None
 
     def _waiting(self, pod: fw.PodInfo) -> list[fw.WaitingPod]:
         return [waiting for waiting in self._handle.pods.waiting_pods() if _is_sibling(waiting.pod, pod)]
@@ -142,7 +163,7 @@ def _group_name(pod: api.Pod) -> str:
 
 
 def _is_stranger(waiting: api.Pod, old: object, new: object) -> fw.QueueingHint:
-    """A member that gives its node back has not made room for its group."""
+    """Queue unless the deleted pod was a member of the same group."""
     gone = fw.deleted(api.Pod, old)
     is_own = gone.metadata.namespace == waiting.metadata.namespace and _group_name(gone) == _group_name(waiting)
     return fw.QueueingHint.SKIP if is_own else fw.QueueingHint.QUEUE
