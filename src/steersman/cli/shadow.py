@@ -186,17 +186,17 @@ def _compared(output: str) -> Callable[[DecisionComparison], None]:
 def _progress(show: Callable[[str], None]) -> Callable[[ShadowSummary], None]:
     """Return a function that shows progress: one changing line on a terminal, occasional lines
     elsewhere."""
-    last, told = time.monotonic(), ""
+    last, printed = time.monotonic(), ""
 
-    def tell(summary: ShadowSummary) -> None:
-        nonlocal last, told
+    def show_progress(summary: ShadowSummary) -> None:
+        nonlocal last, printed
         if sys.stderr.isatty():
             show(summary.line())
-        elif time.monotonic() - last >= LINE_SECONDS and summary.line() != told:
-            last, told = time.monotonic(), summary.line()
-            say(told, err=True)
+        elif time.monotonic() - last >= LINE_SECONDS and summary.line() != printed:
+            last, printed = time.monotonic(), summary.line()
+            say(printed, err=True)
 
-    return tell
+    return show_progress
 
 
 def _notes(settings: EffectiveSettings) -> list[str]:

@@ -61,8 +61,8 @@ class Health:
         lines += self._unknown(excluded)
         if failures:
             text = "".join((*lines, f"{self.name} check failed\n"))
-            told = tuple(f"{name} failed: {reason}" for name, reason in failures.items())
-            return HealthAnswer(HTTPStatus.INTERNAL_SERVER_ERROR, text, told)
+            failed_checks = tuple(f"{name} failed: {reason}" for name, reason in failures.items())
+            return HealthAnswer(HTTPStatus.INTERNAL_SERVER_ERROR, text, failed_checks)
         return HealthAnswer(HTTPStatus.OK, "".join((*lines, f"{self.name} check passed\n")) if verbose else "ok")
 
     def single(self, name: str) -> HealthAnswer | None:

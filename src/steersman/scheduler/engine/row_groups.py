@@ -295,13 +295,13 @@ class GroupedBest:
     def find(self, total: AnyIntColumn, log: ChangeLog[int]) -> tuple[Sequence[int], int] | None:
         """Return the rows with the greatest total including scores, ascending, and the number of
         feasible rows; None if columns must be used."""
-        asked, self._asked = self._asked, log.end
+        previous, self._asked = self._asked, log.end
         is_same, self._total = total is self._total, total
         if self._is_disabled:
             return None
         if self._rows is not None and not (self._has_current_features() and self._rows.follow(total, log)):
             self._rows = None
-        elif self._rows is None and is_same and 0 <= log.end - asked <= MAX_SINGLE_ROWS and asked >= 0:
+        elif self._rows is None and is_same and 0 <= log.end - previous <= MAX_SINGLE_ROWS and previous >= 0:
             self._make(total, log.end)
         return None if self._rows is None else self._best(self._rows)
 

@@ -172,8 +172,8 @@ def _waste(option: ScaleUpOption, simulation: Simulation) -> float:
     return sum(_unused(offered, requests, resource, option.nodes) for resource in ("cpu", "memory"))
 
 
-def _unused(offered: dict[str, int], asked: Iterable[dict[str, int]], resource: str, nodes: int) -> float:
+def _unused(offered: dict[str, int], requested: Iterable[dict[str, int]], resource: str, nodes: int) -> float:
     available = offered.get(resource, 0) * nodes
     if not available:
         return 0.0
-    return (available - sum(requests.get(resource, 0) for requests in asked)) / available
+    return (available - sum(requests.get(resource, 0) for requests in requested)) / available
