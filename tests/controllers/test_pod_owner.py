@@ -67,7 +67,7 @@ def test_pods_that_end_as_soon_as_they_start_are_replaced_after_a_growing_backof
 
 
 @pytest.mark.parametrize("kind", OWNERS)
-def test_a_simulation_of_pods_that_are_replaced_for_ever_ends_and_says_so(kind: str) -> None:
+def test_a_simulation_of_pods_that_are_replaced_forever_ends_and_says_so(kind: str) -> None:
     result = Simulation.load([NODE, _owner(kind, annotations={RUN_SECONDS: "10"})]).run()
     assert not result.pending
-    assert any("end and are replaced for ever" in note for note in result.notes)
+    assert any("end and are replaced forever" in note for note in result.notes)

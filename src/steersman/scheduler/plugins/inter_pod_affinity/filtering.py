@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import msgspec
@@ -46,7 +47,13 @@ from steersman.scheduler.plugins.inter_pod_affinity.pod_weights import (
     ObjectingPodWeight,
     empty_domain_limit,
 )
-from steersman.scheduler.plugins.inter_pod_affinity.terms import NO_LABELS, MatchingTerms, TermsMatcher, pods_of_terms
+from steersman.scheduler.plugins.inter_pod_affinity.terms import (
+    NO_LABELS,
+    MatchingTerms,
+    TermPods,
+    TermsMatcher,
+    pods_of_terms,
+)
 
 ERR_EXISTING_ANTI_AFFINITY_RULES_NOT_MATCH = "node(s) didn't satisfy existing pods anti-affinity rules"
 ERR_AFFINITY_RULES_NOT_MATCH = "node(s) didn't match pod affinity rules"
@@ -183,7 +190,7 @@ class RequiredTermsKernel(GroupingFilterKernel):
         self._unwanted = pods_of_terms(pod.shape.required_anti_affinity, view)
         self._objecting = MatchingTerms(pod, view, TermKind.REQUIRED_ANTI_AFFINITY)
         self.follows_terms = not (self._affinity.tables or self._unwanted)
-        self._features = TermFeatures(view, self._rejecting_tables)
+        self._features = TermFeatures(view, partial(_rejecting_tables, self._unwanted, self._objecting))
         self._reason_far = statuses.id_of(unresolvable(ERR_AFFINITY_RULES_NOT_MATCH))
         self._reason_near = statuses.id_of(unschedulable(ERR_ANTI_AFFINITY_RULES_NOT_MATCH))
         self._reason_objection = statuses.id_of(unschedulable(ERR_EXISTING_ANTI_AFFINITY_RULES_NOT_MATCH))
@@ -237,11 +244,6 @@ class RequiredTermsKernel(GroupingFilterKernel):
     def _unwanted_tables(self) -> list[DomainCounts]:
         return [pods.table for pods in self._unwanted]
 
-    def _rejecting_tables(self) -> Iterator[Weighted]:
-        """Yield the tables whose pods keep this pod away."""
-        yield from ((1, table) for table in self._unwanted_tables() if table.total)
-        yield from ((1, table) for table in self._objecting.tables())
-
     def _limits_of_others(self, coming: Iterable[PodInfo]) -> Iterator[PodLimit]:
         """Yield one limit for each topology key of an existing or coming term against the pod."""
         counts: dict[Topology, IntColumn | None] = {}
@@ -252,6 +254,12 @@ class RequiredTermsKernel(GroupingFilterKernel):
         for topology, by_domain in counts.items():
             weight = ObjectingPodWeight(self._pod, self._view.namespace_labels(self._pod.namespace), topology.key)
             yield empty_domain_limit(weight, by_domain, topology)
+
+
+def _rejecting_tables(unwanted: Sequence[TermPods], objecting: MatchingTerms) -> Iterator[Weighted]:
+    """Yield the tables whose pods keep a pod away. A function: a method would make a reference cycle."""
+    yield from ((1, pods.table) for pods in unwanted if pods.table.total)
+    yield from ((1, table) for table in objecting.tables())
 
 
 class _Affinity(PodDemand):

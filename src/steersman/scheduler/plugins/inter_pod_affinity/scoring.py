@@ -12,6 +12,7 @@ added up per topology, spread to the rows, and scaled between the worst and the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import msgspec
@@ -121,6 +122,8 @@ class PreferredTermsKernel(GroupingScoreKernel):
         self._requiring = MatchingTerms(pod, view, TermKind.REQUIRED_AFFINITY)
         self._liking = MatchingTerms(pod, view, TermKind.PREFERRED_AFFINITY)
         self._disliking = MatchingTerms(pod, view, TermKind.PREFERRED_ANTI_AFFINITY)
+        terms = (self._requiring, self._liking, self._disliking)
+        self._counting_tables = partial(_counting_tables, self._own, self._hard_weight, *terms)
         self._features = TermFeatures(view, self._counting_tables)
 
     def rests(self) -> bool:
@@ -163,19 +166,6 @@ class PreferredTermsKernel(GroupingScoreKernel):
         # Scores of groups without feasible rows may be out of range.
         return [int((score - worst) / span * float(MAX_NODE_SCORE)) for score in raw]
 
-    def _counting_tables(self) -> Iterator[Weighted]:
-        """Yield the tables that count a pod, with their weights."""
-        for entry in self._own:
-            if entry[1].total:
-                yield entry
-        if self._hard_weight > 0:
-            for table in self._requiring.tables():
-                yield self._hard_weight, table
-        for table in self._liking.tables():
-            yield table.term.weight, table
-        for table in self._disliking.tables():
-            yield -table.term.weight, table
-
     def _by_topology(self) -> dict[Topology, IntColumn]:
         """Return the sum of weights by domain; 0 for domain 0, the rows without the label."""
         sums: dict[Topology, IntColumn] = {}
@@ -185,6 +175,22 @@ class PreferredTermsKernel(GroupingScoreKernel):
         for weights in sums.values():
             weights[0] = 0
         return sums
+
+
+def _counting_tables(
+    own: Sequence[Weighted], hard_weight: int, requiring: MatchingTerms, liking: MatchingTerms, disliking: MatchingTerms
+) -> Iterator[Weighted]:
+    """Yield the tables that count a pod, with their weights. A function: a method would make a reference cycle."""
+    for entry in own:
+        if entry[1].total:
+            yield entry
+    if hard_weight > 0:
+        for table in requiring.tables():
+            yield hard_weight, table
+    for table in liking.tables():
+        yield table.term.weight, table
+    for table in disliking.tables():
+        yield -table.term.weight, table
 
 
 def _level_others(raw: IntColumn, feasible: Feasible) -> None:
