@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from steersman import api
-from steersman.base import SharedMemo
+from steersman.base import CacheSpec, SharedMemo
 from steersman.framework import (
     ActionType,
     ClusterEvent,
@@ -62,6 +62,18 @@ NOT_YET: Final = "minCount ({}) is not yet satisfied: {} scheduled, {} remaining
 
 Count = Callable[[PodGroupState], int]
 """Number of members of a PodGroup that counts towards its quorum."""
+
+
+READY_TREE = CacheSpec(
+    name="tree of groups with enough members",
+    attributes=("GangScheduling._is_ready",),
+    contents="whether a tree of pod groups has enough members",
+    key="the root that was asked for last",
+    invalidation="version of the groups and their members (`SharedMemo`)",
+    limit="one tree for each profile",
+    reference="`_is_tree_ready`",
+    checked_by="tests/hostile/test_pod_groups.py",
+)
 
 
 class GangScheduling(PreEnqueuePlugin, PermitPlugin, PlacementFeasiblePlugin, EnqueueExtensions):
