@@ -63,6 +63,17 @@ NOT_YET: Final = "minCount ({}) is not yet satisfied: {} scheduled, {} remaining
 Count = Callable[[PodGroupState], int]
 """Number of members of a PodGroup that counts towards its quorum."""
 
+READY_TREE = CacheSpec(
+    name="quorum of the latest tree",
+    attributes=("GangScheduling._is_ready",),
+    contents="whether the tree of a composite group has enough members to be queued",
+    key="root of the tree",
+    invalidation="version of the groups and their members (`Memo`); shared by forks",
+    limit="one tree",
+    reference="`_is_tree_ready` of the root",
+    checked_by="tests/plugins/test_gang_scheduling.py",
+)
+
 
 READY_TREE = CacheSpec(
     name="tree of groups with enough members",
@@ -85,7 +96,7 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, PlacementFeasiblePlugin, En
     def __init__(self, args: None, handle: PermitHandle) -> None:
         self._handle = handle
         self._has_composites = handle.gates.enabled(COMPOSITE_GATE)
-        #: Whether a tree has enough members. PreEnqueue asks it for each of them.
+        #: Whether the latest tree has enough members; PreEnqueue needs it for each member.
         self._is_ready: SharedMemo[bool] = SharedMemo()
 
     def concerns(self, pod: PodInfo) -> bool:
