@@ -62,6 +62,12 @@ def test_a_gang_without_enough_pods_says_how_many_are_missing() -> None:
     assert group_of(answer).missing == 2
 
 
+def test_a_gang_without_enough_pods_may_be_made_smaller() -> None:
+    answer = answer_of(*nodes("a"), make_pod_group("gang").gang(4).obj(), *members(2, "1"))
+    (smaller,) = summaries(answer, FixKind.MIN_COUNT)
+    assert smaller.startswith("Lower minCount of PodGroup gang from 4 to 2: ")
+
+
 def test_a_member_of_a_missing_group_names_the_group() -> None:
     answer = answer_of(*nodes("a"), *members(2, "1"))
     assert answer.cause.code is CauseCode.HELD_BACK

@@ -166,11 +166,13 @@ class FixSearch:
         """Search a smaller gang, a larger domain, and the fewest additional nodes for the pod's
         group."""
         group = explain_group(situation.simulation, situation.pod)
-        if group is None or not group.exists or group.missing:
+        if group is None or not group.exists:
             return
         smaller = group_changes.lower_min_count(group)
         if smaller is not None:
             self._try_all((smaller, *preparation))
+        if group.missing:
+            return
         for change in group_changes.other_levels(self._verifier.simulation, group):
             if self._try((change, *preparation)) is not None:
                 break
