@@ -75,18 +75,6 @@ READY_TREE = CacheSpec(
 )
 
 
-READY_TREE = CacheSpec(
-    name="tree of groups with enough members",
-    attributes=("GangScheduling._is_ready",),
-    contents="whether a tree of pod groups has enough members",
-    key="the root that was asked for last",
-    invalidation="version of the groups and their members (`SharedMemo`)",
-    limit="one tree for each profile",
-    reference="`_is_tree_ready`",
-    checked_by="tests/hostile/test_pod_groups.py",
-)
-
-
 class GangScheduling(PreEnqueuePlugin, PermitPlugin, PlacementFeasiblePlugin, EnqueueExtensions):
     """Holds the members of a gang back until enough of them exist, fit and are reserved."""
 
