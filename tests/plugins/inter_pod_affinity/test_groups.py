@@ -27,6 +27,7 @@ def _use_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_totals, "MIN_SCORED_ROWS", 0)
     for module in (filtering, scoring):
         monkeypatch.setattr(module, "MIN_ROWS", 0)
+    monkeypatch.setattr(filtering, "MIN_ROWS_OF_REJECTIONS", 0)
 
 
 def node(index: int) -> api.Node:

@@ -41,7 +41,13 @@ from steersman.framework import (
     unresolvable,
     unschedulable,
 )
-from steersman.scheduler.plugins.inter_pod_affinity.groups import MIN_ROWS, TermFeatures, Weighted, domain_feature
+from steersman.scheduler.plugins.inter_pod_affinity.groups import (
+    MIN_ROWS,
+    MIN_ROWS_OF_REJECTIONS,
+    TermFeatures,
+    Weighted,
+    domain_feature,
+)
 from steersman.scheduler.plugins.inter_pod_affinity.pod_weights import (
     MatchedPodWeight,
     ObjectingPodWeight,
@@ -214,7 +220,7 @@ class RequiredTermsKernel(GroupingFilterKernel):
         return reasons
 
     def features(self) -> Sequence[RowFeature] | None:
-        if self._view.capacity < MIN_ROWS:
+        if self._view.capacity < (MIN_ROWS if self._affinity.tables else MIN_ROWS_OF_REJECTIONS):
             return None
         own = ((1, table) for table in self._unwanted_tables())
         return [*self._affinity.features(), *self._features.features(own)]

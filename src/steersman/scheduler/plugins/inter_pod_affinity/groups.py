@@ -21,6 +21,8 @@ Weighted: TypeAlias = tuple[int, DomainCounts | TermTable]
 
 MIN_ROWS: Final = 4000
 """With fewer rows, columns are faster than groups."""
+MIN_ROWS_OF_REJECTIONS: Final = 12_000
+"""The same for a pod without affinity: pods reject a few rows each, which is a cheap mask."""
 
 
 class TermFeatures:
