@@ -269,7 +269,7 @@ def test_the_token_is_requested_and_leaves_the_address(browser: Browser, sandbox
         ("axe", str(AXE)),
         ("fill", "input[type=password]", "nobody's"),
         ("press", "Enter"),
-        ("wait_text", "[role=alert]", "does not know this token"),
+        ("wait_text", "[role=alert]", "rejected this token"),
         ("fill", "input[type=password]", token),
         ("press", "Enter"),
         LIVE,
