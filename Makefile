@@ -116,7 +116,7 @@ web-check: $(STAMP)
 bench: $(STAMP)
 	$(PY) -m benchmarks
 
-# Measures simulations of 5,000 and 100,000 nodes; SCALE="--million" 1,000,000 nodes with 1,000,000 pods, in about 8 GB.
+# Measures simulations of 5,000 and 100,000 nodes; SCALE="--million" 1,000,000 nodes with 1,000,000 pods, in 6 GB.
 bench-scale: $(STAMP)
 	$(PY) -m benchmarks scale $(SCALE)
 
