@@ -103,8 +103,8 @@ class Three(ScorePlugin, ColumnarScore):
 @pytest.mark.parametrize(
     ("plugin", "says"),
     [
-        (FewPods, r"(came to|left) n\d\): score .* the answer kept as promised \(depends = Depends\.NODE\) says"),
-        (SameTeam, r"the answer kept as promised \(depends = Depends\.NODE and fragment '(default|shop)'\)"),
+        (FewPods, r"(came to|left) n\d\): score .* the answer cached as promised \(depends = Depends\.NODE\) says"),
+        (SameTeam, r"the answer cached as promised \(depends = Depends\.NODE and fragment '(default|shop)'\)"),
         (Three, r"the method says \(3, 3\), the kernel says \(7, 7\)"),
     ],
 )
@@ -182,7 +182,7 @@ def test_the_same_seed_gives_the_same_clusters() -> None:
 
 
 def test_a_promise_that_forgets_the_clock_is_found() -> None:
-    with pytest.raises(PluginCheckError, match=r"s passed\): filter on node .* the answer kept as promised"):
+    with pytest.raises(PluginCheckError, match=r"s passed\): filter on node .* the answer cached as promised"):
         check_plugin(OpenAtNoon)
 
 

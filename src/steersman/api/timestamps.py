@@ -22,6 +22,13 @@ def parse(text: str) -> float:
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
+def check_range(seconds: int) -> int:
+    """Return the time, or raise `OverflowError` if its year has more than four digits or is before 1."""
+    if not _FIRST <= seconds <= _LAST:
+        raise OverflowError(seconds)
+    return seconds
+
+
 def render(seconds: float) -> str:
     """Format in UTC with whole seconds, as in the API server's creation and start times."""
     return f"{_second(int(seconds))}Z"

@@ -71,7 +71,7 @@ def test_the_notice_that_nothing_is_remembered_is_passed_over() -> None:
         (b"\x08\x03\xb2\xb9\xb3", "status"),  # superscript digits
         (b"\xbe\x88", "nothing is remembered"),  # the first entry of a table that there is not
         (b"\x80", "nothing is remembered"),
-        (b"\x3f\xe1\x1f\x88", "remember 4096 bytes"),
+        (b"\x3f\xe1\x1f\x88", "header table of 4096 bytes"),
         (b"\x08", "cut off"),
         (b"\x08\x05200", "cut off"),
         (b"\x00", "cut off"),

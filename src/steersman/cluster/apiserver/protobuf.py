@@ -158,12 +158,12 @@ def _value(value: Any, kind: str, depth: int) -> Any:
 
 def _time(data: bytes, _: int) -> str | None:
     seconds, _nanos = _moment(data)
-    return None if not data else timestamps.render(seconds)
+    return None if not data else timestamps.render(timestamps.check_range(seconds))
 
 
 def _micro_time(data: bytes, _: int) -> str | None:
     seconds, nanos = _moment(data)
-    return None if not data else timestamps.render_micro(seconds + nanos // 1000 / 1e6)
+    return None if not data else timestamps.render_micro(timestamps.check_range(seconds) + nanos // 1000 / 1e6)
 
 
 def _moment(data: bytes) -> tuple[int, int]:
