@@ -8,8 +8,9 @@
     result.placements["default/web-0"].node
     print(result.explain("default/web-1").table())  # every node × plugin
 
-The names here are the public API; plugins build on `steersman.framework`, tests of plugins on `steersman.testing`. Everything
-is imported when it is first used, so that `import steersman` costs nothing.
+The names here are the public API; plugins build on `steersman.framework`, tests of plugins on
+`steersman.testing`. Everything is imported when it is first used, so that `import steersman` costs
+nothing.
 """
 
 from steersman.base import install as _accept_old_import_paths, lazy_exports

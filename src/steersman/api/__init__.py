@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kubernetes API objects as frozen Structs, and the API's own rules.
 
-Lowest layer except for `errors`, `clock` and `rng`. `codec` and `manifests` decode JSON, YAML and dumps to typed
-objects with Kubernetes' field names in snake_case. `quantity`, `selectors`, `node_selectors`, `tolerations` and
-`timestamps` have the rules of single fields and are imported as modules (`from steersman.api import quantity`).
+Lowest layer except for `errors`, `clock` and `rng`. `codec` and `manifests` decode JSON, YAML and
+dumps to typed objects with Kubernetes' field names in snake_case. `quantity`, `selectors`,
+`node_selectors`, `tolerations` and `timestamps` have the rules of single fields and are imported as
+modules (`from steersman.api import quantity`).
 """
 
 from steersman.base import lazy_exports

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenAPI definitions of kinds that are newer than the data file of `schemas`: pod groups of Kubernetes v1.37.
+"""OpenAPI definitions of kinds that are newer than the data file of `schemas`: pod groups of
+Kubernetes v1.37.
 
-`added_definitions.json` declares them. A field is written as its type: a scalar, a structure, `[Type]` for an atomic
-list, `[Type:key]` for a list that is merged by a key; `!` marks required fields. The sandbox serves these kinds only
-with their feature gate.
+`added_definitions.json` declares them. A field is written as its type: a scalar, a structure,
+`[Type]` for an atomic list, `[Type:key]` for a list that is merged by a key; `!` marks required
+fields. The sandbox serves these kinds only with their feature gate.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversion between JSON, plain dicts and typed objects.
 
-Used by all code that reads or writes API objects: manifests, the embedded cluster, the client. Decoding is
-msgspec's, with additions: Go's treatment of `null` (absent), errors that name field and value, and the
-guarantee that any text yields an object or an `InputError`, however deep or long its values.
+Used by all code that reads or writes API objects: manifests, the embedded cluster, the client.
+Decoding is msgspec's, with additions: Go's treatment of `null` (absent), errors that name field and
+value, and the guarantee that any text yields an object or an `InputError`, however deep or long its
+values.
 """
 
 from __future__ import annotations

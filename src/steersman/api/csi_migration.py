@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Volumes of in-tree plugins, translated to the CSI drivers that replaced them.
 
-The scheduler counts such a volume for its driver and checks its node affinity in the driver's terms. Only the fields
-that the scheduler reads are translated: driver, handle and node affinity. An invalid source raises `InputError`.
+The scheduler counts such a volume for its driver and checks its node affinity in the driver's
+terms. Only the fields that the scheduler reads are translated: driver, handle and node affinity. An
+invalid source raises `InputError`.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ _SEQUENCES = inspect.ListType | inspect.VarTupleType
 def convert_document(document: Any, kind: type[S]) -> S:
     """Convert a document to a struct.
 
-    Raises `InputError` for the first field that is unknown, missing, or not one of the possible values.
+    Raises `InputError` for the first field that is unknown, missing, or not one of the possible
+    values.
     """
     _check(document, inspect.type_info(kind), "")
     return codec.convert(document, kind)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parsing of files into undecoded API objects: YAML or JSON, several documents, lists split into items.
+"""Parsing of files into undecoded API objects: YAML or JSON, several documents, lists split into
+items.
 
 `manifests` reads the files and decodes the objects. Items of a JSON list stay views of the file's
 bytes until then, so that a dump of hundreds of megabytes needs little more memory than its objects.

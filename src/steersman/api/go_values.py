@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents of built-in kinds as Kubernetes' Go structs read and write them.
 
-In Go, a plain field that is 0, "" or false is indistinguishable from an absent one, and JSON tags determine how it is
-written. `go_fields.json` lists the exceptional fields by OpenAPI definition, with a mark before the name:
+In Go, a plain field that is 0, "" or false is indistinguishable from an absent one, and JSON tags
+determine how it is written. `go_fields.json` lists the exceptional fields by OpenAPI definition,
+with a mark before the name:
 
     *  a pointer to a plain value: 0, "" and false are kept
     ~  a pointer that is written as null if absent
@@ -36,8 +37,9 @@ _STRUCT_ZEROS: Final = {QUANTITY: "0", "io.k8s.apimachinery.pkg.util.intstr.IntO
 
 
 def as_go_reads(value: Any, schema: FieldSchema | None) -> Any:
-    """Return the value as Go decodes it: null fields and zeros of plain fields are absent, null in a map of strings is
-    "", quantities are canonical. Unknown fields and values without a schema are kept."""
+    """Return the value as Go decodes it: null fields and zeros of plain fields are absent, null in
+    a map of strings is "", quantities are canonical. Unknown fields and values without a schema are
+    kept."""
     if schema is None or schema.preserves_unknown_fields:
         return value
     if isinstance(value, list):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simple JSONPath, for printer columns of CustomResourceDefinitions and selectors of KWOK stages.
 
-`.spec.hosts[0].name`, `.metadata.annotations['a.b/c']`, `.status.conditions[?(@.type=="Ready")].status`, `[*]`.
-Recursive descent and scripts are rejected. Libraries for RFC 9535 do not support this dialect's escapes: see ADR 0056.
+`.spec.hosts[0].name`, `.metadata.annotations['a.b/c']`,
+`.status.conditions[?(@.type=="Ready")].status`, `[*]`. Recursive descent and scripts are rejected.
+Libraries for RFC 9535 do not support this dialect's escapes: see ADR 0056.
 """
 
 from __future__ import annotations

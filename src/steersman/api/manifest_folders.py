@@ -24,7 +24,8 @@ class Renderer(NamedTuple):
 
 
 def renderer_of(path: Path) -> Renderer | None:
-    """Return the renderer of a folder, or of the file that makes it a chart or kustomization; None for manifests."""
+    """Return the renderer of a folder, or of the file that makes it a chart or kustomization; None
+    for manifests."""
     if path.name in (CHART, *_KUSTOMIZATIONS) and path.is_file():
         path = path.parent
     if (path / CHART).is_file():

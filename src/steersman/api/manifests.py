@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loading of manifests and dumps: files, directories and standard input, in YAML or JSON, objects or lists.
+"""Loading of manifests and dumps: files, directories and standard input, in YAML or JSON, objects
+or lists.
 
-Used for all user files by `simulate` and `Simulation.load`. `documents` finds the objects of a file, `codec` decodes
-them, `object_check` and `quantity_checks` check them. JSON is about fifty times as fast as YAML; files may be gzipped.
+Used for all user files by `simulate` and `Simulation.load`. `documents` finds the objects of a
+file, `codec` decodes them, `object_check` and `quantity_checks` check them. JSON is about fifty
+times as fast as YAML; files may be gzipped.
 """
 
 from __future__ import annotations
@@ -79,8 +81,9 @@ def load(
     validate: Validation = "warn",
     extra_rules: ExtraRules | None = None,
 ) -> Loaded:
-    """Load all paths: files, directories recursively, `-` for `stdin`; also objects of `custom` kinds. `validate`
-    determines the treatment of unknown fields and invalid values. Raises `InputError` with all unusable objects."""
+    """Load all paths: files, directories recursively, `-` for `stdin`; also objects of `custom`
+    kinds. `validate` determines the treatment of unknown fields and invalid values. Raises
+    `InputError` with all unusable objects."""
     paths = list(paths)
     collection = _Collection(custom, ObjectCheck(validate, extra_rules))
     passed_over: list[str] = []

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common parts of API objects: the Struct base with Kubernetes' field names, metadata, label selectors.
+"""Common parts of API objects: the Struct base with Kubernetes' field names, metadata, label
+selectors.
 
 All other modules of this package build on these. Objects are frozen: a change creates a new object
 (`msgspec.structs.replace`), and objects can be shared without copying.

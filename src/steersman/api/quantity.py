@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resource quantities ("500m", "1.5Gi", "2e3") with Kubernetes' exact arithmetic.
 
-Input is text from API objects (`meta.Quantity`), output integers for the scheduler: `milli_value_of` for CPU,
-`value_of` for everything else. `parse` returns the exact `Amount` for calculations. All three cache results, because a
-cluster has few distinct texts; long texts, which only hostile input has, are not cached.
+Input is text from API objects (`meta.Quantity`), output integers for the scheduler:
+`milli_value_of` for CPU, `value_of` for everything else. `parse` returns the exact `Amount` for
+calculations. All three cache results, because a cluster has few distinct texts; long texts, which
+only hostile input has, are not cached.
 
 Upstream stores a quantity either as an int64 with a decimal exponent or, if digits or precision
 require it, as a big decimal. The two differ visibly when a result leaves int64 and when a negative

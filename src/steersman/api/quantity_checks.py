@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of objects from user files that an API server would otherwise have made.
 
-Covers only what would cause crashes or silent absurdities later: quantities and unreadable templates.
+Covers only what would cause crashes or silent absurdities later: quantities and unreadable
+templates.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields of all built-in kinds, from the OpenAPI document of Kubernetes v1.36 and `added_definitions`.
+"""Fields of all built-in kinds, from the OpenAPI document of Kubernetes v1.36 and
+`added_definitions`.
 
-The tables are a data file of the package `kubernetes-validate`, whose code is never imported (it would import a JSON
-schema validator). The file is read at the first request for a schema, which `steersman run` never makes. Used by the
-check for unknown fields and by the API server: patches, server-side apply, validation, OpenAPI documents. Schemas of
-CustomResourceDefinitions use the same class.
+The tables are a data file of the package `kubernetes-validate`, whose code is never imported (it
+would import a JSON schema validator). The file is read at the first request for a schema, which
+`steersman run` never makes. Used by the check for unknown fields and by the API server: patches,
+server-side apply, validation, OpenAPI documents. Schemas of CustomResourceDefinitions use the same
+class.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selectors in the syntax of kubectl and list queries: `app=web,tier in (a, b),!canary` and `metadata.name=web`.
+"""Selectors in the syntax of kubectl and list queries: `app=web,tier in (a, b),!canary` and
+`metadata.name=web`.
 
-Compiled to a `Selector` of `selectors` or to `FieldSelectorRequirement`s. Raises `InputError` if invalid.
+Compiled to a `Selector` of `selectors` or to `FieldSelectorRequirement`s. Raises `InputError` if
+invalid.
 """
 
 from __future__ import annotations

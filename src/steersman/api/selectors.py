@@ -161,8 +161,8 @@ class SelectorSum:
 
     def __init__(self, weighted: Iterable[tuple[Selector, int]]) -> None:
         self._without_labels = 0
-        #: Place → selector, weight, and weight for an object without labels. Keys are for requirements that any value
-        #: affects.
+        #: Place → selector, weight, and weight for an object without labels. Keys are for
+        #: requirements that any value affects.
         self._affected_by: dict[Place, list[tuple[Selector, int, int]]] = {}
         #: Keys compared by Gt or Lt.
         self._compared: set[str] = set()

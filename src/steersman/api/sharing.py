@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deduplication of equal parts of pods.
 
-Pods of a template differ in little but name and node, yet each decoded pod has its own containers, tolerations
-and labels, typically nine kilobytes. `Sharer` replaces equal parts by the first ones, which leaves three.
-Sharing is safe because objects are frozen. Programs that hold many pods read them through a `Sharer`.
+Pods of a template differ in little but name and node, yet each decoded pod has its own containers,
+tolerations and labels, typically nine kilobytes. `Sharer` replaces equal parts by the first ones,
+which leaves three. Sharing is safe because objects are frozen. Programs that hold many pods read
+them through a `Sharer`.
 """
 
 from __future__ import annotations

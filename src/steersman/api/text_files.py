@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text files named by users, and documents of Steersman's own kinds: KubeletPolicy, NodePools, Scenario, Sweep.
+"""Text files named by users, and documents of Steersman's own kinds: KubeletPolicy, NodePools,
+Scenario, Sweep.
 
-Configurations, policies, scenarios, sweeps and benchmark templates are read here, with errors that name the
-file. A file of an own kind has one YAML document: its `apiVersion` and `kind` are checked here, its fields by
-the module with the struct. `manifests` reads manifests, which may be compressed.
+Configurations, policies, scenarios, sweeps and benchmark templates are read here, with errors that
+name the file. A file of an own kind has one YAML document: its `apiVersion` and `kind` are checked
+here, its fields by the module with the struct. `manifests` reads manifests, which may be
+compressed.
 """
 
 from __future__ import annotations

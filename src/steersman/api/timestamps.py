@@ -23,7 +23,8 @@ def parse(text: str) -> float:
 
 
 def check_range(seconds: int) -> int:
-    """Return the time, or raise `OverflowError` if its year has more than four digits or is before 1."""
+    """Return the time, or raise `OverflowError` if its year has more than four digits or is before
+    1."""
     if not _FIRST <= seconds <= _LAST:
         raise OverflowError(seconds)
     return seconds

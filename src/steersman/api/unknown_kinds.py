@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unknown kinds and versions: misspelt, removed from Kubernetes, or served with a feature gate only."""
+"""Unknown kinds and versions: misspelt, removed from Kubernetes, or served with a feature gate
+only."""
 
 from __future__ import annotations
 

@@ -48,7 +48,8 @@ class VolumeChoice:
     def on_node(self, labels: Mapping[str, str], taken: Collection[str]) -> PersistentVolume | None:
         """Return the volume for the claim on a node with these labels, excluding `taken` ones.
 
-        If a volume is reserved for the claim, no other is returned even if it is inaccessible from the node.
+        If a volume is reserved for the claim, no other is returned even if it is inaccessible from
+        the node.
         """
         for volume in self.reserved:
             if volume.metadata.name not in taken:

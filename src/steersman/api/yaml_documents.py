@@ -43,8 +43,9 @@ class _Loader(_BaseLoader):
 
 
 def documents(text: str, repeated_keys: list[str] | None = None) -> Iterator[Any]:
-    """Yield every document, None for an empty one. Raises `InputError` with the line. If `repeated_keys` is
-    given, duplicate keys are added to it with go-yaml's messages and the last value is used."""
+    """Yield every document, None for an empty one. Raises `InputError` with the line. If
+    `repeated_keys` is given, duplicate keys are added to it with go-yaml's messages and the last
+    value is used."""
     return _loaded(text, _Loader.construct_document, repeated_keys)
 
 
@@ -77,8 +78,9 @@ def _loaded(
 
 
 def _refuse_deep_nesting(text: str) -> None:
-    """Raise `InputError` for too deep nesting. libyaml builds nodes recursively without a limit, so that some
-    hundred kilobytes of brackets would crash the process; its events, counted here, do not recurse."""
+    """Raise `InputError` for too deep nesting. libyaml builds nodes recursively without a limit, so
+    that some hundred kilobytes of brackets would crash the process; its events, counted here, do
+    not recurse."""
     if _nesting_bound(text) <= _MAX_DEPTH:
         return
     depth = 0

@@ -45,7 +45,8 @@ class CacheSpec(msgspec.Struct, frozen=True):
 
 
 class ReferenceChecks(Generic[OwnerT]):
-    """Functions that compare an owner's caches with their references; `validate_state()` runs them."""
+    """Functions that compare an owner's caches with their references; `validate_state()` runs
+    them."""
 
     def __init__(self) -> None:
         self._checks: list[tuple[tuple[CacheSpec, ...], Callable[[OwnerT], None]]] = []

@@ -61,7 +61,8 @@ class ChangeLog(Generic[EntryT]):
         return set(self.entries[position - self.base :])
 
     def each_since(self, position: int) -> Sequence[EntryT] | None:
-        """Return every entry appended since `position`, in order, or None if it is before `base`."""
+        """Return every entry appended since `position`, in order, or None if it is before
+        `base`."""
         return None if position < self.base else self.entries[position - self.base :]
 
     def _drop_older_half(self) -> None:

@@ -15,7 +15,8 @@ class Clock(Protocol):
     """Source of the time."""
 
     def now(self) -> float:
-        """Return wall-clock seconds since the Unix epoch; may jump, so use it for timestamps only."""
+        """Return wall-clock seconds since the Unix epoch; may jump, so use it for timestamps
+        only."""
         ...
 
     def monotonic(self) -> float:

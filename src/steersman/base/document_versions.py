@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documents that Steersman itself defines: the `apiVersion` of each, their JSON schemas, and the
-base class of structs that become documents."""
+"""The documents that Steersman itself defines: the `apiVersion` of each, their JSON schemas, and
+the base class of structs that become documents."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def version_schema(version: str) -> dict[str, list[str]]:
 
 
 def document_schema(struct: type[msgspec.Struct], version: str, kind: str) -> dict[str, Any]:
-    """Return the JSON schema of a printed document: `apiVersion`, `kind` and the struct's fields."""
+    """Return the JSON schema of a printed document: `apiVersion`, `kind` and the struct's
+    fields."""
     (reference,), components = msgspec.json.schema_components([struct], ref_template="#/$defs/{name}")
     own = components.pop(reference["$ref"].rpartition("/")[2])
     header = {"apiVersion": version_schema(version), "kind": {"const": kind}}

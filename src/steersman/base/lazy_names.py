@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Public names of a package that are imported from its modules when they are first used.
 
-The `__init__` of a package gives `lazy_exports` its public names by module. Importing one name then loads one module, so
-that commands start quickly. `python -m scripts.package_doors --fix` writes this table, and generates from it the
-`__init__.pyi` that type checkers read.
+The `__init__` of a package gives `lazy_exports` its public names by module. Importing one name then
+loads one module, so that commands start quickly. `python -m scripts.package_doors --fix` writes
+this table, and generates from it the `__init__.pyi` that type checkers read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ def lazy_exports(
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` of a package.
 
-    `names_by_module` has the names that each module exports, separated by spaces; modules are named relative to the package.
+    `names_by_module` has the names that each module exports, separated by spaces; modules are named
+    relative to the package.
     """
     modules = {name: module for module, names in names_by_module.items() for name in names.split()}
     exported = sorted(modules)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Import paths of earlier releases: `steersman.sim.report` is the module `steersman.simulation.report`.
+"""Import paths of earlier releases: `steersman.sim.report` is the module
+`steersman.simulation.report`.
 
 Imported by `steersman` itself, so that code written for an earlier release keeps working, with a
 `DeprecationWarning` that names the new path. An old and a new path give the same module object.
@@ -53,7 +54,8 @@ class MovedPackages(MetaPathFinder, Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Restore the module's own spec, which the import system has replaced by that of the old path."""
+        """Restore the module's own spec, which the import system has replaced by that of the old
+        path."""
         if module.__spec__ is not None:
             module.__spec__ = module.__spec__.loader_state
 

@@ -54,4 +54,5 @@ class SeededRng:
 
 
 class FirstByName(SeededRng):
-    """Pseudo-random numbers; among equally good nodes the byte-wise smallest name wins instead of a random one."""
+    """Pseudo-random numbers; among equally good nodes the byte-wise smallest name wins instead of a
+    random one."""

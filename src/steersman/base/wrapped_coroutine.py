@@ -17,8 +17,8 @@ class WrappedCoroutine(Coroutine[Any, Any, T], Generic[T]):
         self._work = work
 
     def _step(self, resume: Callable[[], Any], raised: object = None) -> Any:
-        """Run one step of `work` by `resume`; `raised` is the exception that is thrown into it, such
-        as a cancellation."""
+        """Run one step of `work` by `resume`; `raised` is the exception that is thrown into it,
+        such as a cancellation."""
         return resume()
 
     def send(self, value: Any, /) -> Any:

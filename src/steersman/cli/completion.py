@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`steersman completion`, which prints the script for shell completion of commands, options and file
-names, and `steersman version`."""
+"""`steersman completion`, which prints the script for shell completion of commands, options and
+file names, and `steersman version`."""
 
 from __future__ import annotations
 

@@ -102,7 +102,8 @@ class ExampleFiles(NamedTuple):
 
 
 def scenario_of(name: str) -> str | None:
-    """Return the scenario of an example, if it has one. Raises InputError for an unknown example."""
+    """Return the scenario of an example, if it has one. Raises InputError for an unknown
+    example."""
     path = example_folder(name) / _SCENARIO
     return str(path) if path.exists() else None
 

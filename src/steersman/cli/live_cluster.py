@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of commands that read a live cluster, and its connection. Used by `explain` and `doctor`."""
+"""Options of commands that read a live cluster, and its connection. Used by `explain` and
+`doctor`."""
 
 from __future__ import annotations
 

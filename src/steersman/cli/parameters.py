@@ -143,7 +143,8 @@ def pods_to_explain_option(command: CommandT) -> CommandT:
 
 
 def validation_options(command: CommandT) -> CommandT:
-    """Add `--validate=strict|warn|ignore` and its short form `--strict`; see `chosen_validation`."""
+    """Add `--validate=strict|warn|ignore` and its short form `--strict`; see
+    `chosen_validation`."""
     options: Sequence[Callable[[CommandT], CommandT]] = (
         click.option(
             "--validate",

@@ -102,7 +102,8 @@ def example_of(given: Given) -> ExampleFiles:
 
 
 def load_simulation(given: Given, example: ExampleFiles, sources: Sequence[Any]) -> Simulation:
-    """Return a simulation of these paths and objects, with the scheduler selected by the options."""
+    """Return a simulation of these paths and objects, with the scheduler selected by the
+    options."""
     from steersman.simulation import Simulation
 
     return Simulation.load(

@@ -46,7 +46,8 @@ class Explainer:
 def conclude(
     answer: PlanAnswer, given: Given, explanations: Sequence[PodExplanation] = (), *, interrupted: bool = False
 ) -> None:
-    """Print the answer in the requested format and end the command: with 0 for a yes, 1 for a no, 130 after Ctrl-C."""
+    """Print the answer in the requested format and end the command: with 0 for a yes, 1 for a no,
+    130 after Ctrl-C."""
     for note in answer.notes:
         say_note(note)
     if given["report_file"]:

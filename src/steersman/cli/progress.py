@@ -81,7 +81,8 @@ class _LateStatus:
         self._is_over = False
 
     def __rich__(self) -> Text:
-        """Return the line without markup or terminal commands: it may contain an address from a file."""
+        """Return the line without markup or terminal commands: it may contain an address from a
+        file."""
         from rich.text import Text
 
         return Text(printable(f"{self._shown} ({time.monotonic() - self._began:.0f} s)"))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records on the command line: `steersman replay` decides again what was recorded, `steersman history` shows what happened to
-a pod or a node, and `simulate --record` writes a record."""
+"""Records on the command line: `steersman replay` decides again what was recorded, `steersman
+history` shows what happened to a pod or a node, and `simulate --record` writes a record."""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ from steersman.base import InputError
 
 
 def rendered_files(ctx: click.Context, paths: Sequence[str]) -> tuple[str, ...]:
-    """Return the paths, with a file of manifests in place of each folder that a program has to render. Raises `InputError`.
+    """Return the paths, with a file of manifests in place of each folder that a program has to
+    render. Raises `InputError`.
 
     The files are deleted when the command ends.
     """

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`steersman run`: schedules a real cluster. Flags as kube-scheduler has them (`run_flags`, `run_serving_flags`).
+"""`steersman run`: schedules a real cluster. Flags as kube-scheduler has them (`run_flags`,
+`run_serving_flags`).
 
-Flags of kube-scheduler without support are ignored with a warning, or refused if ignoring them would change behaviour.
+Flags of kube-scheduler without support are ignored with a warning, or refused if ignoring them
+would change behaviour.
 """
 
 from __future__ import annotations

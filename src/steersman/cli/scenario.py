@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`steersman simulate --scenario FILE`: runs a scenario and prints its result.
 
-`simulate` has the options and calls `simulate_scenario`. The text has milestones, numbers, expectations,
-and pending pods.
+`simulate` has the options and calls `simulate_scenario`. The text has milestones, numbers,
+expectations, and pending pods.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ def as_table(
     most_pending: int,
     width: int | None,
 ) -> str:
-    """`most_nodes` of those that fit in an explanation, None: every node; `width` in characters, None: no limit."""
+    """`most_nodes` of those that fit in an explanation, None: every node; `width` in characters,
+    None: no limit."""
     return "\n".join(_sections(result, explanations, most_nodes, most_pending, width))
 
 

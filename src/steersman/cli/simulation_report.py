@@ -22,7 +22,8 @@ MAX_NODES: Final = 50
 def as_table(
     result: Result, answers: Sequence[PodExplanation], most: int | None = None, width: int | None = None
 ) -> str:
-    """`most` of the nodes that fit in an explanation, None: a row per node; `width` in characters, None: no limit."""
+    """`most` of the nodes that fit in an explanation, None: a row per node; `width` in characters,
+    None: no limit."""
     return "\n".join(_sections(result, answers, most, width))
 
 

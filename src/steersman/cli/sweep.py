@@ -91,7 +91,8 @@ def sweep(
 
 
 def _say_how_to_resume(reason: str, file: str, target: Path, ray: str | None) -> None:
-    """Print why a sweep stopped and the command that continues it: finished runs are in its journal."""
+    """Print why a sweep stopped and the command that continues it: finished runs are in its
+    journal."""
     words = ["steersman", "sweep", file, "--output", str(target), *(["--ray", ray] if ray else []), "--resume"]
     say_error(f"{reason}; what is done is in {target}, and goes on with: {shlex.join(words)}")
 

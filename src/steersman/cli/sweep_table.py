@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cells of a sweep as a text table: means over seeds, with confidence intervals; on terminals also
-while it runs, with a bar and the remaining time."""
+"""The cells of a sweep as a text table: means over seeds, with confidence intervals; on terminals
+also while it runs, with a bar and the remaining time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def as_lines(result: SweepResult, width: int | None) -> list[str]:
 
 
 def _differences(result: SweepResult, width: int | None) -> list[str]:
-    """Return the table of differences from the first configuration, if there are several and any two runs differ."""
+    """Return the table of differences from the first configuration, if there are several and any
+    two runs differ."""
     cells = result.compare()
     if not any(_is_somewhere(name, cells) for cell in cells for name in cell.estimates):
         return []

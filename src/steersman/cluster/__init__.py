@@ -5,5 +5,6 @@
 pods; `controllers` are the controllers of kube-controller-manager; `apiserver` serves the store
 over HTTP as kube-apiserver does. Everything is a subscriber of the store.
 
-May import `kube`, `scheduler` and what those may import. The order of the sub-packages is enforced by import-linter.
+May import `kube`, `scheduler` and what those may import. The order of the sub-packages is enforced
+by import-linter.
 """

@@ -13,10 +13,10 @@
 Read `explainer` first. `document` is the answer as data, a versioned JSON document; `pods` finds
 the pods that are explained, `waiting` says when a pending pod is tried again, `placed_pod` compares
 the node of a placed pod with others, `groups` explains the pod's group; `text`, `markdown` and
-`html` render the document. `pending_causes` has the causes of the waiting pods of a running scheduler, for its web page.
-`fixes/` proposes changes and verifies each by simulating it. `live/` reads a cluster into a
-simulation. `scheduler.diagnosis`, below, has the matrix of nodes × plugins and the causes that all
-of this builds on.
+`html` render the document. `pending_causes` has the causes of the waiting pods of a running
+scheduler, for its web page. `fixes/` proposes changes and verifies each by simulating it. `live/`
+reads a cluster into a simulation. `scheduler.diagnosis`, below, has the matrix of nodes × plugins
+and the causes that all of this builds on.
 
 May import `simulation` and what that may import.
 """

@@ -2,8 +2,9 @@
 """The plugin contract: everything that a plugin may import besides `steersman.api` and numpy.
 
 A plugin derives from the base classes of its extension points (`plugin`), returns `Status` values
-(`status`), reads pods and nodes through `PodInfo` and `NodeInfo`, registers the events that may help a
-pod it rejected (`events`), and may have kernels that evaluate many nodes at once (`columns`).
+(`status`), reads pods and nodes through `PodInfo` and `NodeInfo`, registers the events that may
+help a pod it rejected (`events`), and may have kernels that evaluate many nodes at once
+(`columns`).
 """
 
 from steersman.base import lazy_exports

@@ -185,7 +185,8 @@ class FilterKernel(ABC):
         return np.array(reasons, np.int32)
 
     def epoch(self) -> int:
-        """Return a number that changes when the answers of all rows are outdated because of other nodes.
+        """Return a number that changes when the answers of all rows are outdated because of other
+        nodes.
 
         Compared only after a node has changed: not for answers that depend on the clock."""
         return 0
@@ -208,7 +209,8 @@ class ScoreKernel(ABC):
         """Return the raw score of one row, which has a node."""
 
     def epoch(self) -> int:
-        """Return a number that changes when the scores of all rows are outdated because of other nodes.
+        """Return a number that changes when the scores of all rows are outdated because of other
+        nodes.
 
         Compared only after a node has changed: not for scores that depend on the clock."""
         return 0
@@ -301,7 +303,8 @@ class GroupingFilterKernel(ClusterFilterKernel):
         """Return the features, or None if there are none until a node changes."""
 
     def has_current_features(self) -> bool:
-        """Return whether the features still determine the result; if not, they are requested anew."""
+        """Return whether the features still determine the result; if not, they are requested
+        anew."""
         return True
 
     @abstractmethod
@@ -393,7 +396,8 @@ class GroupingScoreKernel(ClusterScoreKernel):
         """Return the features, or None if there are none until a node changes."""
 
     def has_current_features(self) -> bool:
-        """Return whether the features still determine the result; if not, they are requested anew."""
+        """Return whether the features still determine the result; if not, they are requested
+        anew."""
         return True
 
     @abstractmethod

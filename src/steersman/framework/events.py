@@ -182,8 +182,8 @@ def refreshed(plugin: str) -> ClusterEvent:
 class PodEvents:
     """The events of pods in one emulated version.
 
-    `by_role` distinguishes a waiting pod from other pods without a node, and reports larger requests
-    (v1.37). `resize_by_totals` is the rule for resized pods (`pod_resources`).
+    `by_role` distinguishes a waiting pod from other pods without a node, and reports larger
+    requests (v1.37). `resize_by_totals` is the rule for resized pods (`pod_resources`).
     """
 
     def __init__(self, *, by_role: bool = False, resize_by_totals: bool = False) -> None:
@@ -235,8 +235,8 @@ def _labels_changed(old: api.Pod | api.Node, new: api.Pod | api.Node) -> bool:
 
 
 def _exceeds(amounts: Amounts, others: Amounts) -> bool:
-    """Return whether one of the amounts is larger than the other amount of its resource, or the only
-    one."""
+    """Return whether one of the amounts is larger than the other amount of its resource, or the
+    only one."""
     return any(
         name not in others or quantity.milli_value(amount) > quantity.milli_value(others[name])
         for name, amount in amounts.items()
@@ -327,8 +327,8 @@ _OF_TARGET_PODS: Final = ActionType.UPDATE
 
 
 def split_by_role(row: ClusterEventWithHint) -> Iterator[ClusterEventWithHint]:
-    """Yield an in-tree plugin's registration as v1.37 has it: for assigned pods and for the waiting pod
-    instead of any pod. A registration for all updates is about the waiting pod."""
+    """Yield an in-tree plugin's registration as v1.37 has it: for assigned pods and for the waiting
+    pod instead of any pod. A registration for all updates is about the waiting pod."""
     event = row.event
     if event.resource != EventResource.POD:
         yield row

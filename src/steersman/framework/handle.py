@@ -50,10 +50,12 @@ class Objects(Protocol):
 
 
 class NodeAmounts(NamedTuple):
-    """Amounts of one resource, summed over nodes that offer it. The sums are those of Go's int64."""
+    """Amounts of one resource, summed over nodes that offer it. The sums are those of Go's
+    int64."""
 
     offered: int
-    #: Requests of the pods on these nodes; for cpu and memory with upstream's minimum per container.
+    #: Requests of the pods on these nodes; for cpu and memory with upstream's minimum per
+    #: container.
     requested: int
 
 
@@ -142,25 +144,30 @@ class WhatIf(Protocol):
 
 
 class ClusterWhatIf(WhatIf, Protocol):
-    """What-if questions about the whole cluster, with running pods removed and pending ones placed."""
+    """What-if questions about the whole cluster, with running pods removed and pending ones
+    placed."""
 
     def placed(self, uid: str) -> PlacedPod | None:
         """Return the running or assumed pod with this uid."""
 
     def without(self, pods: Iterable[PlacedPod]) -> AbstractContextManager[None]:
-        """Remove the pods from the cluster within a `with` block; afterwards everything is as before."""
+        """Remove the pods from the cluster within a `with` block; afterwards everything is as
+        before."""
 
     def placing(self, state: CycleState, pod: PodInfo, node_name: str) -> AbstractContextManager[None]:
-        """Add the pod to the node and run Reserve within a `with` block, whatever Reserve returns."""
+        """Add the pod to the node and run Reserve within a `with` block, whatever Reserve
+        returns."""
 
     def reserving(self, state: CycleState, pod: PodInfo, node_name: str) -> AbstractContextManager[None]:
         """Run Reserve within a `with` block, whatever it returns."""
 
     def complete(self, state: CycleState, pod: PodInfo) -> None:
-        """Add the entries of PreFilter plugins that the cycle did not call to the state, as of now."""
+        """Add the entries of PreFilter plugins that the cycle did not call to the state, as of
+        now."""
 
     def is_local(self, state: CycleState, pod: PodInfo) -> bool:
-        """Return whether the fit of the pod on a node depends on nothing but the node and the pods on it."""
+        """Return whether the fit of the pod on a node depends on nothing but the node and the pods
+        on it."""
 
 
 class PreemptibleWait(Protocol):

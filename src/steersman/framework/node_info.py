@@ -75,4 +75,5 @@ class NodeInfo(Protocol):
 
     @property
     def claim_users(self) -> Mapping[str, int]:
-        """Persistent volume claims (namespace/name) used by pods on the node, with the number of users."""
+        """Persistent volume claims (namespace/name) used by pods on the node, with the number of
+        users."""

@@ -174,8 +174,9 @@ class ConcernsSomePods(Protocol):
     """Optional method of PreFilter and PreScore plugins that do not apply to most pods.
 
     If `concerns(pod)` is false, PreFilter and PreScore would return Skip, Reserve and PreBind would
-    do nothing, and Permit would allow the pod, so none of them is called. The result may depend only
-    on the pod's shape (namespace, scheduling-relevant spec, and whether the pod is in a group).
+    do nothing, and Permit would allow the pod, so none of them is called. The result may depend
+    only on the pod's shape (namespace, scheduling-relevant spec, and whether the pod is in a
+    group).
     """
 
     def concerns(self, pod: PodInfo) -> bool: ...
@@ -184,11 +185,11 @@ class ConcernsSomePods(Protocol):
 class PreEnqueuePlugin(Plugin):
     """Decides whether a pod may enter the active queue.
 
-    `pre_enqueue` runs while the queue is updated, and readers call it as well (results, `explain`, the
-    page, `plan`), so it must not wait and must not write: neither to the plugin nor to the cluster. The
-    message of its status is shown wherever the pod is shown as gated. A gated pod has no attempt, and
-    so neither a condition nor an event. The plugin is called again when the pod changes, after an event
-    that it registers for, and otherwise after five minutes.
+    `pre_enqueue` runs while the queue is updated, and readers call it as well (results, `explain`,
+    the page, `plan`), so it must not wait and must not write: neither to the plugin nor to the
+    cluster. The message of its status is shown wherever the pod is shown as gated. A gated pod has
+    no attempt, and so neither a condition nor an event. The plugin is called again when the pod
+    changes, after an event that it registers for, and otherwise after five minutes.
     """
 
     pre_enqueue: Callable[[PodInfo], RejectionAnswer]
@@ -199,8 +200,8 @@ class UngatesPods(Protocol):
     """Optional method of PreEnqueue plugins that gate many pods and know which of them an event
     ungates.
 
-    `ungated_pods(event, old, new)` returns the uids of pods that the plugin may have gated until now
-    and would let pass. Uids of other pods are ignored. All other pods gated by the plugin stay
+    `ungated_pods(event, old, new)` returns the uids of pods that the plugin may have gated until
+    now and would let pass. Uids of other pods are ignored. All other pods gated by the plugin stay
     gated: neither the plugin nor the hints of other plugins are called for them. It is called only
     for events that the plugin registers for.
     """
@@ -277,7 +278,8 @@ class ScorePlugin(Plugin):
 
 
 class ReservePlugin(Plugin):
-    """Maintains plugin state for assumed pods; `unreserve` must undo `reserve` and must not fail."""
+    """Maintains plugin state for assumed pods; `unreserve` must undo `reserve` and must not
+    fail."""
 
     reserve: _Reserve
     unreserve: _Reserve

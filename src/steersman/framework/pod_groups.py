@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pod groups as plugins see them: the group that is being scheduled, the state of all groups, and the
-extension points of a group's scheduling cycle.
+"""Pod groups as plugins see them: the group that is being scheduled, the state of all groups, and
+the extension points of a group's scheduling cycle.
 
     PlacementGenerate ─► for each placement: members one by one, PlacementFeasible after each
                       ─► PlacementScore ─► Reserve, Permit and binding of the members
@@ -144,7 +144,8 @@ class PreFilteredMembers(msgspec.Struct, eq=False):
         return known
 
     def is_skipped(self, pod: PodInfo, plugin: str) -> bool:
-        """Return whether the plugin has nothing to do for the member, whose PreFilter reached it."""
+        """Return whether the plugin has nothing to do for the member, whose PreFilter reached
+        it."""
         plugins = self.skipped.get(pod.key, frozenset())
         return plugins is None or plugin in plugins
 
@@ -192,9 +193,9 @@ class PodGroupPostFilterResult(msgspec.Struct, frozen=True):
 class HelpsGroups(Protocol):
     """Optional method of PreEnqueue plugins whose hints concern whole trees of groups.
 
-    `helped_groups(event, old, new)` returns the roots of the trees whose members the hints of the plugin
-    would queue. The hints are not called for members of other trees that wait because of this plugin
-    alone. It is called only for events that the plugin registers for.
+    `helped_groups(event, old, new)` returns the roots of the trees whose members the hints of the
+    plugin would queue. The hints are not called for members of other trees that wait because of
+    this plugin alone. It is called only for events that the plugin registers for.
     """
 
     def helped_groups(self, event: ClusterEvent, old: object, new: object, /) -> Collection[GroupKey]: ...
@@ -214,8 +215,8 @@ class PlacementGeneratePlugin(Plugin):
 class PlacementFeasiblePlugin(Plugin):
     """Decides before the first and after each member whether the group can still succeed.
 
-    Success: the members placed so far suffice. Wait: not yet. Unschedulable: more members cannot help.
-    Called for the plugins of a profile that have it, at whatever point they are enabled.
+    Success: the members placed so far suffice. Wait: not yet. Unschedulable: more members cannot
+    help. Called for the plugins of a profile that have it, at whatever point they are enabled.
     """
 
     placement_feasible: Callable[[CycleState, PodGroupInfo, PlacementProgress], Status | None]

@@ -41,7 +41,8 @@ ANY_ADDRESS = "0.0.0.0"
 
 @shared_by_copies
 class AffinityTerm(msgspec.Struct, frozen=True):
-    """One (anti-)affinity term with compiled selectors. Hashable: equal terms share count tables."""
+    """One (anti-)affinity term with compiled selectors. Hashable: equal terms share count
+    tables."""
 
     topology_key: str
     selector: Selector
@@ -91,7 +92,8 @@ class PodShape:
     )
 
     def __init__(self, pod: Pod, key: bytes = b"", *, resize_by_totals: bool = False) -> None:
-        """`key` is the `shape_key` of the pod; `resize_by_totals` selects the rule for resized pods."""
+        """`key` is the `shape_key` of the pod; `resize_by_totals` selects the rule for resized
+        pods."""
         self.spec: PodSpec = pod.spec
         #: Identity of the shape for tables that must not keep it alive.
         self.token = object()
@@ -330,7 +332,8 @@ def controller_of(pod: Pod) -> tuple[str, str, str] | None:
 
 
 def host_ports(spec: PodSpec) -> Iterable[HostPort]:
-    """Yield the host ports of containers and restartable init containers, in the order of the spec."""
+    """Yield the host ports of containers and restartable init containers, in the order of the
+    spec."""
     for container in spec.containers:
         yield from _container_ports(container)
     for container in spec.init_containers:

@@ -61,7 +61,8 @@ class PodLimits(msgspec.Struct, frozen=True):
 
 
 def limits_by_node(reasons: ReasonColumn) -> PodLimits:
-    """Return the limits of a filter whose reasons for rejecting a row do not depend on the pods there."""
+    """Return the limits of a filter whose reasons for rejecting a row do not depend on the pods
+    there."""
     nothing_counts = np.zeros(len(reasons), np.bool_)
     spare_by_reason = [np.where(reasons == reason, -1, NO_LIMIT) for reason in np.unique(reasons[reasons != 0])]
     return PodLimits(limits=tuple(PodLimit(None, spare, nothing_counts) for spare in spare_by_reason))

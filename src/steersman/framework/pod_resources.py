@@ -3,8 +3,8 @@
 
 The rules are the API's: containers are summed, init containers run one after the other beside the
 sidecars started before them, pod-level requests replace the sum, and overhead is added. An in-place
-resize counts with the maximum of requested, allocated and used amounts: container by container up to
-v1.36, of the pod's totals since v1.37 (`by_totals`). Sums are exact; they are rounded up to
+resize counts with the maximum of requested, allocated and used amounts: container by container up
+to v1.36, of the pod's totals since v1.37 (`by_totals`). Sums are exact; they are rounded up to
 millicores (cpu) or whole units at the end.
 """
 
@@ -132,8 +132,8 @@ def _containers_amounts(pod: Pod, status: bool, missing: Mapping[str, Amount]) -
 
 
 def _aggregated(pod: Pod, amounts_of: Callable[[Container, bool], Amounts]) -> Amounts:
-    """Return the total of the containers. `amounts_of` is called with a container and whether it is an init container that
-    ends before the next one starts."""
+    """Return the total of the containers. `amounts_of` is called with a container and whether it is
+    an init container that ends before the next one starts."""
     total: Amounts = {}
     for container in pod.spec.containers:
         _add(total, amounts_of(container, False))
@@ -166,7 +166,8 @@ def _may_be_resized(pod: Pod) -> bool:
 
 
 def _greatest_total(pod: Pod, _: bool, missing: Mapping[str, Amount]) -> Amounts:
-    """Return the greatest of the totals of spec, allocated and actual requests; an infeasible resize leaves out the spec."""
+    """Return the greatest of the totals of spec, allocated and actual requests; an infeasible
+    resize leaves out the spec."""
     resize_infeasible = _resize_infeasible(pod)
     statuses = _statuses(pod)
 

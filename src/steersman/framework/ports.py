@@ -90,8 +90,8 @@ class PodWriter(Protocol):
     def report_preempted(
         self, victim: api.Pod, preemptor: api.Pod, message: str, group: api.AnyPodGroup | None = None
     ) -> None:
-        """Record an event on the victim: type Normal, reason Preempted, action Preempting. It is related to
-        the group, if one preempts."""
+        """Record an event on the victim: type Normal, reason Preempted, action Preempting. It is
+        related to the group, if one preempts."""
 
     def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
         """Record an event on the pod, of type Normal or Warning: `reason` is a word such as
@@ -143,4 +143,5 @@ class ApiWriter(Binder, PodWriter, VolumeWriter, ResourceClaimWriter, Protocol):
     def report_scheduled(self, pod: PodInfo, node_name: str) -> None: ...
 
     def report_group_condition(self, group: api.PodGroup, condition: api.Condition) -> None:
-        """Set a condition in the status of the group; the writer sets the time of its transition."""
+        """Set a condition in the status of the group; the writer sets the time of its
+        transition."""

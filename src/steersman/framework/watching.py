@@ -99,7 +99,8 @@ def with_custom(declared: Iterable[type[api.Object]]) -> tuple[type[api.Object],
 
 
 class EventSink(Protocol):
-    """Receives every change of a watched object; `steersman.scheduler.ingest.Ingest` implements it."""
+    """Receives every change of a watched object; `steersman.scheduler.ingest.Ingest` implements
+    it."""
 
     def expect(self, kind: type[api.Object], count: int) -> None:
         """Announce that a list contained `count` objects of the kind; `changed` is called next for

@@ -26,7 +26,8 @@ class Part(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
 
 
 class PlanAnswer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """An answer to a question of planners: fields of a versioned document, a sentence, rows, and sections of a report."""
+    """An answer to a question of planners: fields of a versioned document, a sentence, rows, and
+    sections of a report."""
 
     KIND: ClassVar[str]
     #: Remarks about the input and the answer, one sentence each.

@@ -156,8 +156,8 @@ def capacity(
 
     `pods` are files, objects, or pairs of these with a weight; pods of a mix alternate by weight.
     `preemption` also finds the number for preempting pods, which is slower. `on_end` gets the full
-    cluster with a further pod per template (`default/plan-web-next`). Pods of a PodGroup in the same
-    file are counted by groups of `minCount` pods, and so is `at_least`. Raises `InputError`.
+    cluster with a further pod per template (`default/plan-web-next`). Pods of a PodGroup in the
+    same file are counted by groups of `minCount` pods, and so is `at_least`. Raises `InputError`.
     """
     templates = _named_apart([_template(given) for given in pods])
     if not templates:

@@ -57,7 +57,8 @@ class Interval(Part, frozen=True):
 
 
 class Comparison(PlanAnswer, frozen=True, kw_only=True):
-    """Configurations beside each other: a row per configuration and seed, and means with intervals."""
+    """Configurations beside each other: a row per configuration and seed, and means with
+    intervals."""
 
     KIND: ClassVar[str] = "Comparison"
 
@@ -181,7 +182,8 @@ class _Trial:
         return {**self.__dict__, "_origin": None}
 
     def _simulation(self, number: int, seed: int) -> Simulation:
-        """Return a fork of the loaded cluster with this seed, or load it if loading uses the seed."""
+        """Return a fork of the loaded cluster with this seed, or load it if loading uses the
+        seed."""
         if self._origin is None or self._task[0] != number:
             if self._origin is not None:
                 self._origin = None

@@ -183,7 +183,8 @@ def read_header(file: BinaryIO) -> int:
 
 
 def read_head(file: BinaryIO, offset: int) -> BlockHead | None:
-    """Return the head of the block at `offset`; None at the end of the file. Raises `DamagedSegment`."""
+    """Return the head of the block at `offset`; None at the end of the file. Raises
+    `DamagedSegment`."""
     file.seek(offset)
     if not file.read(1):
         return None

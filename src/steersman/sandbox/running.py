@@ -178,7 +178,8 @@ def _web_page(
     schedulers: ReplaceableScheduler | None,
     make_actions: Callable[[AppliedConfiguration], SandboxActions],
 ) -> AbstractAsyncContextManager[SandboxPage | None]:
-    """Return the context in which the web page is served, if it is requested and there is a scheduler to show."""
+    """Return the context in which the web page is served, if it is requested and there is a
+    scheduler to show."""
     if schedulers is None or options.web_port is None:
         return nullcontext()
     written = ConfigurationSource(configuration_text(options.config_file), options.config_file)

@@ -8,8 +8,9 @@
 `Simulation` is the public API and `Trial` a fork of it; both are facades of a `SimulatedCluster`.
 `setup` has its parameters, `journal` its calls, `copies` makes forks, `difference` compares two.
 
-`inputs` and `results` convert data, `node_pools` has kinds of nodes and prices, `probes` queries for
-`plan` and `explain`. `scenario` runs a cluster over time; `processes` and `sweep` run many simulations.
+`inputs` and `results` convert data, `node_pools` has kinds of nodes and prices, `probes` queries
+for `plan` and `explain`. `scenario` runs a cluster over time; `processes` and `sweep` run many
+simulations.
 """
 
 from steersman.base import lazy_exports

@@ -113,7 +113,8 @@ class NodePool(DocumentPart, frozen=True, kw_only=True):
     template: api.Node
 
     def zone_of(self, number: int) -> str | None:
-        """Return the zone of the node with this number, round robin; None for a pool without zones."""
+        """Return the zone of the node with this number, round robin; None for a pool without
+        zones."""
         return self.zones[number % len(self.zones)] if self.zones else None
 
     def node_name(self, number: int) -> str:

@@ -108,9 +108,11 @@ class SimulatedCluster:
         self._finalizer.detach()
 
     def prepare_forks(self, *pods: str, preemption: bool = False) -> None:
-        """Fill the caches that forks made from now on will share: for these pods, `namespace/name`, that have no node.
+        """Fill the caches that forks made from now on will share: for these pods, `namespace/name`,
+        that have no node.
 
-        With `preemption`, also the tables of victims. Plugins refresh what they know from outside. Nothing is decided.
+        With `preemption`, also the tables of victims. Plugins refresh what they know from outside.
+        Nothing is decided.
         """
         driver = self.driver
         driver.refresh_plugins_once()

@@ -68,15 +68,17 @@ class Simulation(ClusterEdits):
         kubelets: PolicySource = None,
         extenders: bool = False,
     ) -> Self:
-        """Return a simulation of manifests and dumps (files, directories, `-` for `stdin`) and API objects.
+        """Return a simulation of manifests and dumps (files, directories, `-` for `stdin`) and API
+        objects.
 
-        `plugins` are Python files or classes; they run in every profile unless `config` says something else about them.
-        `seed` decides among equally good nodes. `controllers` make the pods of Deployments and their like; pods that such an
-        object owns already count as its replicas. `kubelets` says what becomes of pods once they are bound: a file with a
-        KubeletPolicy, the document as a dict, or a `KubeletPolicy`; without a seed of its own it has this one. `extenders`:
-        those of `config` are called, in real time. Fields that the kind of an object does not have are errors ("strict"), in
-        the notes of the result ("warn") or ignored ("ignore"), by `validate`. Raises `InputError`, `ConfigError` and
-        `PluginError`.
+        `plugins` are Python files or classes; they run in every profile unless `config` says
+        something else about them. `seed` decides among equally good nodes. `controllers` make the
+        pods of Deployments and their like; pods that such an object owns already count as its
+        replicas. `kubelets` says what becomes of pods once they are bound: a file with a
+        KubeletPolicy, the document as a dict, or a `KubeletPolicy`; without a seed of its own it
+        has this one. `extenders`: those of `config` are called, in real time. Fields that the kind
+        of an object does not have are errors ("strict"), in the notes of the result ("warn") or
+        ignored ("ignore"), by `validate`. Raises `InputError`, `ConfigError` and `PluginError`.
         """
         setup, gathered = loaded(
             source,
@@ -119,7 +121,8 @@ class Simulation(ClusterEdits):
 
     @property
     def internals(self) -> SimulatedCluster:
-        """Setup, journal and driver, for other packages of Steersman; not part of the public API."""
+        """Setup, journal and driver, for other packages of Steersman; not part of the public
+        API."""
         return self._cluster
 
     # -- running -----------------------------------------------------------------------------------------------------
@@ -190,7 +193,8 @@ class Simulation(ClusterEdits):
         return build_result(self._cluster, stopped)
 
     def node_arrays(self) -> NodeArrays:
-        """Return allocatable and requested amounts of all nodes as arrays; much cheaper than `result`."""
+        """Return allocatable and requested amounts of all nodes as arrays; much cheaper than
+        `result`."""
         return node_arrays(self._cluster.scheduler.cache.nodes)
 
     # -- forks -------------------------------------------------------------------------------------------------------

@@ -3,9 +3,10 @@
 functions and messages.
 
 Stages: `lexer` and `parser` (with `macros`) build a tree (`ast`), `checker` infers types from the
-`environment`, `validators` find errors that types do not show, and `planner` compiles closures. A compiled
-expression is a `selector`, which the allocator of dynamic resources evaluates for devices. The closures use
-`values`, `arithmetic`, `comparison`, `conversions` and `library`; `cost` and `meter` limit them.
+`environment`, `validators` find errors that types do not show, and `planner` compiles closures. A
+compiled expression is a `selector`, which the allocator of dynamic resources evaluates for devices.
+The closures use `values`, `arithmetic`, `comparison`, `conversions` and `library`; `cost` and
+`meter` limit them.
 """
 
 from steersman.base import lazy_exports

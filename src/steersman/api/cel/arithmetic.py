@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arithmetic operators: 64-bit integers with overflow errors, doubles, strings, lists, times.
 
-Operations are looked up by the class of the left operand. A class without the operator is an error `no such
-overload`, with the operator's name except for strings and times (`_RECEIVERS`), as upstream.
+Operations are looked up by the class of the left operand. A class without the operator is an error
+`no such overload`, with the operator's name except for strings and times (`_RECEIVERS`), as
+upstream.
 """
 
 from __future__ import annotations

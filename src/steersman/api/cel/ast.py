@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The syntax tree: built by the parser with macros expanded, annotated by the checker, compiled by the planner.
+"""The syntax tree: built by the parser with macros expanded, annotated by the checker, compiled by
+the planner.
 
 Every node has an `id`, the key of the checker's type and reference tables, and the `offset` of the
 character that messages point to.

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Closures for operators and functions.
 
-A single overload chosen by the checker is called directly, with checks only of arguments of uncertain types;
-otherwise the overload is chosen at run time by the arguments' types. Both charge the cost of the call.
+A single overload chosen by the checker is called directly, with checks only of arguments of
+uncertain types; otherwise the overload is chosen at run time by the arguments' types. Both charge
+the cost of the call.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Equality and order of values: `==`, `in`, `<`, and sorting.
 
-Numbers of different types are compared by value, lists and maps by content; values of other different types are
-not equal. Kubernetes' own types implement `Equatable`, because some cannot be compared with others.
+Numbers of different types are compared by value, lists and maps by content; values of other
+different types are not equal. Kubernetes' own types implement `Equatable`, because some cannot be
+compared with others.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 """Declarations of functions: name, overloads with signatures, implementation.
 
 A signature is written as `string.(int) -> string` for a member function and `(string) -> Quantity`
-for a global one; single capital letters are type variables. `library/functions.json` is the table of
-declarations; the checker reads types, the planner implementations.
+for a global one; single capital letters are type variables. `library/functions.json` is the table
+of declarations; the checker reads types, the planner implementations.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ def _parsed(signature: str) -> tuple[bool, tuple[Type, ...], Type, frozenset[str
 
 
 class _Row(msgspec.Struct, forbid_unknown_fields=True):
-    """Function in `functions.json`: overloads as `signature = implementation`, in resolution order."""
+    """Function in `functions.json`: overloads as `signature = implementation`, in resolution
+    order."""
 
     overloads: dict[str, str]
     singleton: str = ""
@@ -96,7 +97,8 @@ class _Row(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def declared_functions() -> dict[str, Function]:
-    """Return the functions of `library/functions.json` by name, merging overloads from several libraries."""
+    """Return the functions of `library/functions.json` by name, merging overloads from several
+    libraries."""
     functions: dict[str, Function] = {}
     for library, rows in msgspec.json.decode(TABLE.read_bytes(), type=dict[str, dict[str, _Row]]).items():
         for name, row in rows.items():
@@ -115,7 +117,8 @@ def _overload(id_: str, declaration: str, library: str) -> Overload:
 
 
 def _implementation(name: str, library: str) -> Implementation | None:
-    """Return the function with this name in the module of a library, or with the name of its module below `cel`."""
+    """Return the function with this name in the module of a library, or with the name of its module
+    below `cel`."""
     module, _, function = (name if "." in name else f"library.{library}.{name}").rpartition(".")
     return getattr(import_module(f"steersman.api.cel.{module}"), function) if name else None
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """State of an evaluation: device, local variables and cost.
 
-A compiled expression is a tree of closures that take the frame and return a value or raise `CelError`.
+A compiled expression is a tree of closures that take the frame and return a value or raise
+`CelError`.
 """
 
 from __future__ import annotations

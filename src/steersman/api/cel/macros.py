@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Macros, expanded by the parser: `has`, `all`, `exists`, `map`, `filter`, `cel.bind`, `optMap`, `sortBy` and others.
+"""Macros, expanded by the parser: `has`, `all`, `exists`, `map`, `filter`, `cel.bind`, `optMap`,
+`sortBy` and others.
 
 A macro takes the builder, the offset of the call, its target and arguments. It returns the
 expansion, or None if the call is not a macro, and raises `MacroError` for invalid arguments.

@@ -2,9 +2,10 @@
 """Limits of an evaluation besides upstream's cost, which is incomplete: `+` on lists costs 1
 regardless of length, and comparing nested lists costs as much as comparing numbers.
 
-*Work* is the number of elements and characters processed or created; its limit is the same on every machine.
-*Time* is limited if the host has a running clock, unlike simulations, so that users' expressions cannot block a
-scheduler. Loops over users' values call `spend` or `check_time`, which have no effect outside of an evaluation.
+*Work* is the number of elements and characters processed or created; its limit is the same on every
+machine. *Time* is limited if the host has a running clock, unlike simulations, so that users'
+expressions cannot block a scheduler. Loops over users' values call `spend` or `check_time`, which
+have no effect outside of an evaluation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Planner: compiles a checked tree to closures once, so that evaluations are only calls.
 
-Lists, maps and conversions of constants are computed here; failed conversions are errors of the expression.
+Lists, maps and conversions of constants are computed here; failed conversions are errors of the
+expression.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device selectors: evaluate an expression for a device.
 
-`compiled_selector` parses, checks and plans an expression once; the allocator evaluates it for many devices.
+`compiled_selector` parses, checks and plans an expression once; the allocator evaluates it for many
+devices.
 """
 
 from __future__ import annotations

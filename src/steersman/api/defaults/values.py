@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Constant default values of built-in kinds by path (upstream: `pkg/apis/*/v1/defaults.go`).
 
-`values.json` lists them. `kinds` calls `with_default_values`; defaults that depend on other fields are functions there.
+`values.json` lists them. `kinds` calls `with_default_values`; defaults that depend on other fields
+are functions there.
 """
 
 from __future__ import annotations

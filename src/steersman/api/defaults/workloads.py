@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Defaults of workloads, Jobs and CronJobs in JSON form: `apps/v1/defaults.go`, `batch/v1/defaults.go`.
+"""Defaults of workloads, Jobs and CronJobs in JSON form: `apps/v1/defaults.go`,
+`batch/v1/defaults.go`.
 
 `kinds` applies these functions before validation, `cluster.store.admission.workloads` to structs,
 for simulations without documents.

@@ -434,7 +434,8 @@ def label_selector(path: str, selector: Any) -> Iterator[FieldError]:
 def selector_requirement(
     path: str, requirement: Mapping[str, Any], *, compares_numbers: bool = False, checks_values: bool = True
 ) -> Iterator[FieldError]:
-    """Yield the errors of a requirement of a label selector; with `compares_numbers`, of a node selector."""
+    """Yield the errors of a requirement of a label selector; with `compares_numbers`, of a node
+    selector."""
     operator, values = requirement.get("operator") or "", requirement.get("values") or []
     if operator in ("In", "NotIn"):
         if not values:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Validation by declarations of fields (upstream: `+k8s:` tags and `apimachinery/pkg/api/validate`).
+"""Validation by declarations of fields (upstream: `+k8s:` tags and
+`apimachinery/pkg/api/validate`).
 
-A `Structure` lists the fields of an object in upstream's order. On updates, a field that has not changed is not
-validated again; elements of lists with a key are compared with the old element of the same key.
+A `Structure` lists the fields of an object in upstream's order. On updates, a field that has not
+changed is not validated again; elements of lists with a key are compared with the old element of
+the same key.
 """
 
 from __future__ import annotations

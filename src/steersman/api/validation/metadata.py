@@ -86,7 +86,8 @@ _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDele
 
 
 def with_metadata_errors(document: Document, errors: Iterable[FieldError]) -> list[FieldError]:
-    """Return the errors in the metadata of a new object and the given ones of its kind, in upstream's order.
+    """Return the errors in the metadata of a new object and the given ones of its kind, in
+    upstream's order.
 
     Metadata that the kind's functions do not check is checked if these find nothing."""
     found = list(validate_metadata(document, None))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules of PodGroup, CompositePodGroup and Workload (`scheduling/validation`, v1.37).
 
-Fields of feature gates that are off are dropped before validation, so that the rules do not depend on gates.
+Fields of feature gates that are off are dropped before validation, so that the rules do not depend
+on gates.
 """
 
 from __future__ import annotations
@@ -143,7 +144,8 @@ def _templates(spec: Document) -> Iterator[FieldError]:
 
 
 def _repeated_names(path: str, templates: list[Any], names: set[Any]) -> Iterator[FieldError]:
-    """Yield the errors of names that are used in another list; repetitions in one list are declared."""
+    """Yield the errors of names that are used in another list; repetitions in one list are
+    declared."""
     paths = [f"{path}.{_COMPOSITE_TEMPLATES}[{index}]" for index in range(len(templates))]
     for where, template in zip(paths, templates, strict=True):
         if template.get("name") in names:

@@ -6,8 +6,9 @@ A section (`[StorageClass]`) has the rules of an object, one per line:
     path: rule
     path as reported path if condition and condition: rule
 
-Paths are relative to the object: `spec.ports[*].name`; `spec!.name` treats an absent `spec` as `{}`; `.` is the object.
-A condition is `name` (neither absent nor empty), `name?` (present), `name=A|B`, or one of these after `not`. A rule is
+Paths are relative to the object: `spec.ports[*].name`; `spec!.name` treats an absent `spec` as
+`{}`; `.` is the object. A condition is `name` (neither absent nor empty), `name?` (present),
+`name=A|B`, or one of these after `not`. A rule is
 
     required(detail) …    an error if the value is absent or empty, otherwise the rest of the rule
     optional …            nothing for empty values
@@ -20,9 +21,10 @@ A condition is `name` (neither absent nor empty), `name?` (present), `name=A|B`,
     check or check(a, b)  a check of `checks` or `resources`, a function of the module that owns the section (without
                           its underscore), or `module.function` of another module
 
-Rules other than errors, `required`, `always`, `text` and `number` do not apply to absent values. A section
-`[StorageClass update]` has rules of changes: `immutable`, `immutable_map`, `immutable_pointer` (an absent string is
-null, not ""), or `fixed` and the detail of an error about a changed field.
+Rules other than errors, `required`, `always`, `text` and `number` do not apply to absent values. A
+section `[StorageClass update]` has rules of changes: `immutable`, `immutable_map`,
+`immutable_pointer` (an absent string is null, not ""), or `fixed` and the detail of an error about
+a changed field.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules of pod volumes of every type (`validateVolumeSource`).
 
-Sections `[volume …]` of `rules.txt` have the rules of each type; any type after the first is forbidden.
+Sections `[volume …]` of `rules.txt` have the rules of each type; any type after the first is
+forbidden.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The content of a report: a question, its answer in one sentence, and sections that show why. Plain data, no HTML.
+"""The content of a report: a question, its answer in one sentence, and sections that show why.
+Plain data, no HTML.
 
-Reports are made beside what they report (`simulation.report`, `plan`, `sweep`, `bench`) and rendered by
-`steersman.base.report.html`, which escapes every text (names and messages of objects are foreign).
-The same report renders to the same bytes; put no date into it.
+Reports are made beside what they report (`simulation.report`, `plan`, `sweep`, `bench`) and
+rendered by `steersman.base.report.html`, which escapes every text (names and messages of objects
+are foreign). The same report renders to the same bytes; put no date into it.
 
     Report(
         title="Capacity",
@@ -113,7 +114,8 @@ class LineChart(msgspec.Struct, frozen=True, tag="lines"):
 
 
 class BarChart(msgspec.Struct, frozen=True, tag="bars"):
-    """A group of bars per category, a bar of each group per series: `series` has a value for every category."""
+    """A group of bars per category, a bar of each group per series: `series` has a value for every
+    category."""
 
     title: str
     categories: Sequence[str]

@@ -2,8 +2,9 @@
 """Runs a tool as a process of `steersman` itself, with a time limit and bounded output.
 
 The input are the arguments of a call, the output is a document. Files are only read below the
-folders that the server was started with. Long lists, and maps with many entries, are truncated until
-the text is short enough; the beginnings stay, where documents have the most important entries.
+folders that the server was started with. Long lists, and maps with many entries, are truncated
+until the text is short enough; the beginnings stay, where documents have the most important
+entries.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tools: what each takes, and the command line that it becomes.
 
-Arguments are structs, from which the input schemas are made; one that does not fit is an `InputError` that names it. Commands
-are those that read: none of their options that write a file or run code can be reached from here.
+Arguments are structs, from which the input schemas are made; one that does not fit is an
+`InputError` that names it. Commands are those that read: none of their options that write a file or
+run code can be reached from here.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Admission webhooks with a loopback `url`: validating ones review writes, mutating ones change objects.
+"""Admission webhooks with a loopback `url`: validating ones review writes, mutating ones change
+objects.
 
 Webhooks of Services (unreachable here) and of other hosts are not called. Callers with an event
 loop must call from another thread: a webhook may read from the API server before it responds.

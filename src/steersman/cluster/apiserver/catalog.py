@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources that are currently served: built-in ones and those of established CustomResourceDefinitions.
+"""Resources that are currently served: built-in ones and those of established
+CustomResourceDefinitions.
 
-`discovery` lists the catalog, `routing` looks up resources, `custom_resources` adds and removes them.
+`discovery` lists the catalog, `routing` looks up resources, `custom_resources` adds and removes
+them.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from steersman.config import DEFAULT_GATES, FeatureGates
 
 
 class Catalog:
-    """Resources by group, version and plural. `declared` are the structs of plugins' own kinds; `gates`
-    determine which resources of newer versions are served."""
+    """Resources by group, version and plural. `declared` are the structs of plugins' own kinds;
+    `gates` determine which resources of newer versions are served."""
 
     def __init__(self, declared: Iterable[type[api.Object]] = (), gates: FeatureGates = DEFAULT_GATES) -> None:
         self.declared = tuple(declared)

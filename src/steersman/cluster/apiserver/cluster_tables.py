@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of `kubectl get` for nodes, services, storage, configuration and events; `tables.json` names the functions."""
+"""Cells of `kubectl get` for nodes, services, storage, configuration and events; `tables.json`
+names the functions."""
 
 from __future__ import annotations
 
@@ -186,7 +187,8 @@ EVENT_COLUMNS: Final = "Last Seen|Type|Reason|Object|Subobject!|Source!|Message|
 
 
 def event_cells(involved: str, message: str, prefix: str = "") -> Cells:
-    """Return the function of an Event's cells; two groups serve events with different field names."""
+    """Return the function of an Event's cells; two groups serve events with different field
+    names."""
 
     def cells(document: Document, now: float) -> Sequence[Any]:
         first = document.get(_camel(prefix, "firstTimestamp")) or document.get("eventTime")

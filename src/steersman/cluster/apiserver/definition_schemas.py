@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Validation of CustomResourceDefinition schemas: structural schemas, keywords, defaults, validation rules.
+"""Validation of CustomResourceDefinition schemas: structural schemas, keywords, defaults,
+validation rules.
 
 `schema_errors` covers upstream's `ValidateStructural`, `ValidateDefaults` and
-`ValidateCustomResourceDefinitionOpenAPISchema`, in that order. `definition_validation` covers the rest of a definition.
+`ValidateCustomResourceDefinitionOpenAPISchema`, in that order. `definition_validation` covers the
+rest of a definition.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Validation of CustomResourceDefinitions, as in apiextensions-apiserver; `definition_schemas` validates schemas.
+"""Validation of CustomResourceDefinitions, as in apiextensions-apiserver; `definition_schemas`
+validates schemas.
 
-Upstream validates its internal form, which moves fields equal in all versions (schema, subresources, columns,
-selectable fields) to the spec: errors name `spec.validation` if there is one version.
+Upstream validates its internal form, which moves fields equal in all versions (schema,
+subresources, columns, selectable fields) to the spec: errors name `spec.validation` if there is one
+version.
 """
 
 from __future__ import annotations

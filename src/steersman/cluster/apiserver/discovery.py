@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""API discovery: groups, versions and resources, as read by `kubectl api-resources` and all clients.
+"""API discovery: groups, versions and resources, as read by `kubectl api-resources` and all
+clients.
 
 Two forms: a document per group and version, and two aggregated ones (`apidiscovery.k8s.io/v2`).
 """

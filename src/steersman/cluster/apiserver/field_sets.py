@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sets of fields, and their serialised form: `fieldsV1` of an entry in `metadata.managedFields`.
 
-A path is a tuple of steps in the notation of `fieldsV1`: `f:name` is a field or map key, `k:{"name":"web"}` the
-list element with these keys, `v:"x"` an element of a set of scalars. A field set is a set of paths; the path of
-an object stands for the object itself, without its fields (`.` in `fieldsV1`).
+A path is a tuple of steps in the notation of `fieldsV1`: `f:name` is a field or map key,
+`k:{"name":"web"}` the list element with these keys, `v:"x"` an element of a set of scalars. A field
+set is a set of paths; the path of an object stands for the object itself, without its fields (`.`
+in `fieldsV1`).
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preparation of objects sent by clients: checks them against the path and sets what only a server may set.
+"""Preparation of objects sent by clients: checks them against the path and sets what only a server
+may set.
 
 Pure functions of documents; `writes` calls them before validation.
 """

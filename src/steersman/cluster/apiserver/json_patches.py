@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON patches (RFC 6902), applied as by kube-apiserver.
 
-kube-apiserver differs from the RFC: `replace`, `copy` and `test` treat a missing member of an object as null, and a negative
-index counts from the end. Python's `jsonpatch` follows the RFC, so it cannot be used here: see ADR 0056.
+kube-apiserver differs from the RFC: `replace`, `copy` and `test` treat a missing member of an
+object as null, and a negative index counts from the end. Python's `jsonpatch` follows the RFC, so
+it cannot be used here: see ADR 0056.
 """
 
 from __future__ import annotations

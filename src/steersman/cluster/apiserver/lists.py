@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lists of a resource's objects at one version of the store, whole or in chunks.
 
-A continue token holds the version and the last key. Older versions are reconstructed by undoing later commits in the
-store's history; if the history is too short, the response is 410 and the client relists.
+A continue token holds the version and the last key. Older versions are reconstructed by undoing
+later commits in the store's history; if the history is too short, the response is 410 and the
+client relists.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ def _patched(media_type: str, document: Document, patch: Any, schema: FieldSchem
         result = merge_patched(document, patch)
     else:
         result = strategically_merged(document, patch, schema)
-    # Fields of built-in kinds cannot be null: Go decodes null as absent. Custom resources may have nullable
-    # fields.
+    # Fields of built-in kinds cannot be null: Go decodes null as absent. Custom resources may have
+    # nullable fields.
     without: Document = result if schema is None else codec.without_nulls(result)
     return without
 

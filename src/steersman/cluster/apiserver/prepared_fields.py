@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields that a kube-apiserver sets, keeps or drops before validation: `PrepareForCreate` and `PrepareForUpdate`.
+"""Fields that a kube-apiserver sets, keeps or drops before validation: `PrepareForCreate` and
+`PrepareForUpdate`.
 
 `default_fields` adds defaults; this module handles fields that clients cannot choose, or that
 depend on the stored object. `service_fields` prepares Services.

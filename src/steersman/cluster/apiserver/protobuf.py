@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decoder of Kubernetes' protobuf encoding, in which kubectl, kube-scheduler and kube-controller-manager send bodies.
+"""Decoder of Kubernetes' protobuf encoding, in which kubectl, kube-scheduler and
+kube-controller-manager send bodies.
 
 `protobuf_encoding` is the reverse; both use `protobuf_table`. Installations built without the table
 reject such bodies with an explanation.

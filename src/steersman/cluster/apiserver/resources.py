@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Built-in resources: all that a kube-apiserver v1.36 serves by default, as in its discovery, and those that
-v1.37 serves with a feature gate.
+"""Built-in resources: all that a kube-apiserver v1.36 serves by default, as in its discovery, and
+those that v1.37 serves with a feature gate.
 
-`resources.json` declares them; `catalog` serves them together with custom resources. A resource names the class under which the
-store holds its objects: the struct of `steersman.api` if it exists, else a class without fields,
-whose objects are only documents. Versions of a resource share the class.
+`resources.json` declares them; `catalog` serves them together with custom resources. A resource
+names the class under which the store holds its objects: the struct of `steersman.api` if it exists,
+else a class without fields, whose objects are only documents. Versions of a resource share the
+class.
 """
 
 from __future__ import annotations

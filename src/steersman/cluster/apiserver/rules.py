@@ -79,7 +79,8 @@ class PreparedObject(NamedTuple):
     """An object after the rules of its kind."""
 
     document: Document
-    #: The object as sent, with defaults: its fields belong to the client. Strategies and admission add others.
+    #: The object as sent, with defaults: its fields belong to the client. Strategies and admission
+    #: add others.
     sent: Document
 
 

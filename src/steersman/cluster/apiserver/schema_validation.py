@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Validation of a value against the JSON schema of a CustomResourceDefinition, with kube-apiserver's messages.
+"""Validation of a value against the JSON schema of a CustomResourceDefinition, with
+kube-apiserver's messages.
 
 Types, required fields, bounds, patterns, formats, enums, lists of type set and map, logical
 combinations, and CEL rules. Patterns are Go's, matched by RE2 in linear time.

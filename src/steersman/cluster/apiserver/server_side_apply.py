@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Server-side apply: merges the fields applied by a manager into the live document, with conflict detection.
+"""Server-side apply: merges the fields applied by a manager into the live document, with conflict
+detection.
 
 Fields that the manager applied before and now omits are removed unless another manager owns them
 too. A different value for another manager's field is a conflict, except with `force`.

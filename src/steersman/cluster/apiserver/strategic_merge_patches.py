@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategic merge patches, as sent by `kubectl patch`, `apply`, `edit`, `label` and controllers for built-in kinds.
+"""Strategic merge patches, as sent by `kubectl patch`, `apply`, `edit`, `label` and controllers for
+built-in kinds.
 
 Like a JSON merge patch, but lists with a merge key in the schema are merged by element, and a patch
 may contain directives: `$patch` (delete, replace), `$retainKeys`, `$deleteFromPrimitiveList/<list>`

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subresources with rules of their own: scale, binding, eviction, tokens, and the mutable parts of pods.
+"""Subresources with rules of their own: scale, binding, eviction, tokens, and the mutable parts of
+pods.
 
 Those that need a running container are rejected with an explanation.
 """
@@ -205,7 +206,8 @@ def _seen(document: Document) -> str:
 def _resized(spec: Document, sent: Document, name: str) -> list[Document]:
     """Return the containers with the sent resources and resize policies.
 
-    If containers were added, removed, renamed or reordered, the sent ones are returned, for validation to reject.
+    If containers were added, removed, renamed or reordered, the sent ones are returned, for
+    validation to reject.
     """
     containers, others = spec.get(name) or [], sent[name]
     if [container.get("name") for container in containers] != [other.get("name") for other in others]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layouts of tables: the columns of a kind, and the cell of each column.
 
-`tables.json` declares the columns of each kind, as upstream's printers do; `workload_tables` and `cluster_tables` have
-functions of cells.
+`tables.json` declares the columns of each kind, as upstream's printers do; `workload_tables` and
+`cluster_tables` have functions of cells.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ def layout(columns: str, cells: Cells) -> TableLayout:
 def declared_layouts(*modules: ModuleType) -> dict[tuple[str, str], TableLayout]:
     """Return the layouts in `tables.json` by group and kind.
 
-    A column is written as `Name`, `Desired:integer` (type) or `Selector!` (priority 1). Its cell is the path of a field,
-    `format:path`, or `=function` of one of the modules; a list has a default too.
+    A column is written as `Name`, `Desired:integer` (type) or `Selector!` (priority 1). Its cell is
+    the path of a field, `format:path`, or `=function` of one of the modules; a list has a default
+    too.
     """
     functions = {name: value for module in modules for name, value in vars(module).items()}
     tables = msgspec.json.decode(Path(__file__).with_name("tables.json").read_bytes())
@@ -76,7 +77,8 @@ def _declared_cell(notation: str | list[Any], functions: Mapping[str, Cell]) -> 
 
 
 def _formatted(write: Callable[[Any, float], Any], path: str, default: Any = None) -> Cell:
-    """Return the cell with a field as `write` formats it; a default replaces an empty text or value."""
+    """Return the cell with a field as `write` formats it; a default replaces an empty text or
+    value."""
     value = field(path, None)
 
     def cell(document: Document, now: float) -> Any:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`meta.k8s.io/v1` Tables: objects as the rows that `kubectl get` prints.
 
-`tables.json` declares columns of built-in kinds; a CustomResourceDefinition has its own (`additionalPrinterColumns`);
-other kinds have a name and an age.
+`tables.json` declares columns of built-in kinds; a CustomResourceDefinition has its own
+(`additionalPrinterColumns`); other kinds have a name and an age.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ def table_of(
     list_metadata: Document | None = None,
     has_header: bool = True,
 ) -> Document:
-    """Return the Table of objects of one kind. `now` is in seconds since the epoch; `printer_columns` are those
-    of a custom resource ([] without any). A watch sends the header in its first event only."""
+    """Return the Table of objects of one kind. `now` is in seconds since the epoch;
+    `printer_columns` are those of a custom resource ([] without any). A watch sends the header in
+    its first event only."""
     layout = layout_of(api_version, kind, printer_columns)
     return {
         "kind": "Table",

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watches over HTTP: the writes to a resource since a version, as JSON lines or protobuf frames.
 
-A watcher only holds a position in the store's history. A slow watcher never blocks writers; it gets a 410 when the
-history no longer reaches its position. Lines are encoded once for all watchers of a resource (`EncodedEvents`).
+A watcher only holds a position in the store's history. A slow watcher never blocks writers; it gets
+a 410 when the history no longer reaches its position. Lines are encoded once for all watchers of a
+resource (`EncodedEvents`).
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of `kubectl get` for pods, workloads, budgets, autoscalers and pod groups; `tables.json` names the functions."""
+"""Cells of `kubectl get` for pods, workloads, budgets, autoscalers and pod groups; `tables.json`
+names the functions."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controllers of the embedded cluster: kube-controller-manager's, on the store, in virtual or real time.
+"""Controllers of the embedded cluster: kube-controller-manager's, on the store, in virtual or real
+time.
 
-`manager` lists and starts them; `controller` is their base class with its queue of keys. The controllers of claims
-(`volumes`, `ephemeral_claims`, `resource_claims`) react synchronously, since pods cannot be scheduled before.
+`manager` lists and starts them; `controller` is their base class with its queue of keys. The
+controllers of claims (`volumes`, `ephemeral_claims`, `resource_claims`) react synchronously, since
+pods cannot be scheduled before.
 
 May import `cluster.store`.
 """

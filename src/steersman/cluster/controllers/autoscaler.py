@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The horizontal pod autoscaler: scales by load every fifteen seconds, within limits of size and rate.
+"""The horizontal pod autoscaler: scales by load every fifteen seconds, within limits of size and
+rate.
 
 Loads come from annotations (`load_curve`). In a sandbox, an autoscaler without one uses the pod
 usage of the metrics API (`pod_usage`); in a simulation it only keeps its target between minReplicas
@@ -271,9 +272,11 @@ class _AutoscalerSync:
         return self._usage(metric, pods) if self._store.keeps_documents else None
 
     def _usage(self, metric: MetricSpec, pods: Sequence[Pod]) -> int | None:
-        """Return the ready pods' usage of a resource; None if it is not measured, or no pod has a load curve.
+        """Return the ready pods' usage of a resource; None if it is not measured, or no pod has a
+        load curve.
 
-        Pods without a curve use their requests: with these alone an autoscaler would scale to its maximum.
+        Pods without a curve use their requests: with these alone an autoscaler would scale to its
+        maximum.
         """
         source = source_of(metric)
         if metric.type not in ("Resource", "ContainerResource") or source.name not in MEASURED:

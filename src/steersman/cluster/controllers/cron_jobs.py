@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CronJob controller: creates a Job at each scheduled time, and deletes finished Jobs beyond the history limits.
+"""The CronJob controller: creates a Job at each scheduled time, and deletes finished Jobs beyond
+the history limits.
 
 The next run is a background timer: schedules have no end, so a simulation does not wait for it.
 """

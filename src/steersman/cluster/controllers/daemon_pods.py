@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pods of a DaemonSet by node: eligible nodes, pinning, and status counts.
 
-Only changed nodes are examined (`DaemonCount`), so the cost of a pod change is independent of the number of nodes.
+Only changed nodes are examined (`DaemonCount`), so the cost of a pod change is independent of the
+number of nodes.
 """
 
 from __future__ import annotations
@@ -146,8 +147,8 @@ class NodeCount(NamedTuple):
     ready: int = 0
     available: int = 0
     updated: int = 0
-    #: `is_without`, for updates without surge: the daemon is unavailable on the node; `is_served`, for updates with
-    #: surge: a pod is available.
+    #: `is_without`, for updates without surge: the daemon is unavailable on the node; `is_served`,
+    #: for updates with surge: a pod is available.
     is_without: int = 0
     is_served: int = 0
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Order in which surplus pods of a ReplicaSet are deleted.
 
-Unbound pods before bound ones, pending before running, unready before ready; then lower deletion cost, more
-pods of the same Deployment on the node, shorter ready time, more restarts, lower age. Times are compared by
-order of magnitude; within one, the uid decides, so that it is not always the youngest that is deleted.
+Unbound pods before bound ones, pending before running, unready before ready; then lower deletion
+cost, more pods of the same Deployment on the node, shorter ready time, more restarts, lower age.
+Times are compared by order of magnitude; within one, the uid decides, so that it is not always the
+youngest that is deleted.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The disruption controller: updates the status of PodDisruptionBudgets for eviction and preemption.
+"""The disruption controller: updates the status of PodDisruptionBudgets for eviction and
+preemption.
 
 Tracks the pods that each budget selects; the pods' controllers determine the expected number.
 Difference to upstream, for partial dumps: a missing controller counts with as many replicas as pods

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pod garbage collector: deletes pods that no kubelet will remove.
 
-These are pods on missing nodes, terminating pods that were never scheduled, terminating pods on out-of-service nodes,
-and the oldest finished pods beyond a threshold. Upstream checks every twenty seconds; here each pod has a timer.
+These are pods on missing nodes, terminating pods that were never scheduled, terminating pods on
+out-of-service nodes, and the oldest finished pods beyond a threshold. Upstream checks every twenty
+seconds; here each pod has a timer.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ _replace = msgspec.structs.replace
 
 
 class PodGarbageCollector(Controller):
-    """Pod garbage collector; keys are pods. `threshold` is the maximum number of finished pods, 0 for no limit.
+    """Pod garbage collector; keys are pods. `threshold` is the maximum number of finished pods, 0
+    for no limit.
 
     A cluster that `retains_pods` has no limit, and keeps terminating pods without a node and pods
     of missing nodes that no controller would replace.

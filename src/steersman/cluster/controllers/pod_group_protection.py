@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Protection of pod groups in use: delays the deletion of a PodGroup until none of its pods is active.
+"""Protection of pod groups in use: delays the deletion of a PodGroup until none of its pods is
+active.
 
 Admission adds the finalizer to every group; this controller removes it.
 """

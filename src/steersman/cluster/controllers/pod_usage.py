@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Usage of simulated containers, for the metrics API and the horizontal autoscaler.
 
-A container uses its requests, unless the pod has an annotation `steersman.dev/load-cpu` or `steersman.dev/load-memory`:
-a load curve that starts with the pod and is shared evenly by its containers.
+A container uses its requests, unless the pod has an annotation `steersman.dev/load-cpu` or
+`steersman.dev/load-memory`: a load curve that starts with the pod and is shared evenly by its
+containers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Volume that a provisioner creates for a claim, accessible from the selected node.
 
-Called by the controller in `volumes`. A volume is accessible from nodes with the same values of the topology labels: those
-that the driver registered for the node, else those in the storage class, else the zone.
+Called by the controller in `volumes`. A volume is accessible from nodes with the same values of the
+topology labels: those that the driver registered for the node, else those in the storage class,
+else the zone.
 """
 
 from __future__ import annotations

@@ -103,7 +103,8 @@ def propose(
 
 
 def _missing_load(source: MetricSource, target: ScaledTarget) -> str:
-    """Return why a resource of simulated pods gives no number: requests are missing as well, or only the load is."""
+    """Return why a resource of simulated pods gives no number: requests are missing as well, or
+    only the load is."""
     what, why = "usage", NO_LOAD.format(source.name)
     if source.target.average_value is None:
         what = "utilization"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """ResourceClaim controller: creates claims from templates, and deallocates devices.
 
-A pod that references a template gets its own claim, whose name is in `status.resourceClaimStatuses`. Claims without
-users are deallocated; claims created for a pod are deleted with it. The rules are kube-controller-manager's.
+A pod that references a template gets its own claim, whose name is in
+`status.resourceClaimStatuses`. Claims without users are deallocated; claims created for a pod are
+deleted with it. The rules are kube-controller-manager's.
 """
 
 from __future__ import annotations

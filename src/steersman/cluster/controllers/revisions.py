@@ -64,7 +64,8 @@ class RevisionHistory:
         collisions: int,
         lost: str = "",
     ) -> tuple[ControllerRevision, int]:
-        """Return the template's revision, created or renumbered as the latest if needed, and the collision count.
+        """Return the template's revision, created or renumbered as the latest if needed, and the
+        collision count.
 
         `lost` is the former name of the template's revision, if known, to be used again.
         """

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Protection of storage in use: delays deletion of claims used by pods and of bound volumes.
 
-Admission adds a finalizer to both kinds; this controller removes it when the terminating object is no longer in use.
+Admission adds a finalizer to both kinds; this controller removes it when the terminating object is
+no longer in use.
 """
 
 from __future__ import annotations

@@ -59,8 +59,8 @@ class VolumeController:
         self._provision_seconds = provision_seconds
         self._claims = store.objects(PersistentVolumeClaim)
         self._volumes = store.objects(PersistentVolume)
-        #: Names of volumes without a claim, and of others by the key of the claim that they are for. Volumes may have
-        #: changed since: their events are delivered after those before them.
+        #: Names of volumes without a claim, and of others by the key of the claim that they are
+        #: for. Volumes may have changed since: their events are delivered after those before them.
         self._free: dict[str, None] = {}
         self._reserved: dict[str, dict[str, None]] = {}
         #: Keys of claims without a volume, in order of arrival.

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Durations: a number of seconds, a duration such as `1m30s`, or a distribution such as `uniform(10, 60)`.
+"""Durations: a number of seconds, a duration such as `1m30s`, or a distribution such as
+`uniform(10, 60)`.
 
-Annotations and policies contain them as text. A draw from a distribution depends on a text that names the occasion (the seed,
-the pod, the container, the number of the run), so that a repeated simulation has the same result.
+Annotations and policies contain them as text. A draw from a distribution depends on a text that
+names the occasion (the seed, the pod, the container, the number of the run), so that a repeated
+simulation has the same result.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated kubelets: bound pods start on their node, run, finish or fail, and stop when they are deleted.
+"""Simulated kubelets: bound pods start on their node, run, finish or fail, and stop when they are
+deleted.
 
 They subscribe to the store and write to it; `timers` provide virtual or real time. A policy and
 annotations define the behaviour of a pod (`policy`, `behaviour`).

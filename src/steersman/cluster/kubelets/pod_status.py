@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pod statuses as written by a kubelet v1.36: conditions with reasons and messages, from container records.
+"""Pod statuses as written by a kubelet v1.36: conditions with reasons and messages, from container
+records.
 
 `pod_sync` determines container states and the phase; `Kubelets` writes the result.
 """

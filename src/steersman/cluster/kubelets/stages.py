@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stages of KWOK (`kwok.x-k8s.io/v1alpha1`), compiled to the settings of a `KubeletPolicy`.
 
-A stage selects pods in a state, waits, and changes their status. Here the change decides which setting the delay becomes:
+A stage selects pods in a state, waits, and changes their status. Here the change decides which
+setting the delay becomes:
 
     status without a phase, or `phase: Running`   startSeconds: the delays of consecutive stages add up
     init containers terminate                     initSeconds
     `phase: Succeeded` or `phase: Failed`         runSeconds and exitCodes
     `delete: true`                                stopSeconds
 
-The simulated kubelets write the statuses, as real kubelets do, so templates are only searched for the phase and the exit code.
-Of several stages that select a pod in the same state, one is drawn by weight. See docs/kubelets.md and ADR 0057.
+The simulated kubelets write the statuses, as real kubelets do, so templates are only searched for
+the phase and the exit code. Of several stages that select a pod in the same state, one is drawn by
+weight. See docs/kubelets.md and ADR 0057.
 """
 
 from __future__ import annotations

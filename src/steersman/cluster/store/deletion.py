@@ -42,8 +42,9 @@ def delete(
 ) -> tuple[T, bool]:
     """Delete an object; return its current or last state, and whether it is gone.
 
-    `propagation` defaults to the object's finalizers, then to the default of the kind. Only pods have a grace
-    period, by default their own. Raises `NotFound`, `Forbidden`, or `Conflict` if a precondition fails.
+    `propagation` defaults to the object's finalizers, then to the default of the kind. Only pods
+    have a grace period, by default their own. Raises `NotFound`, `Forbidden`, or `Conflict` if a
+    precondition fails.
     """
     obj = store.get(kind, key)
     check_preconditions(obj, uid, resource_version)

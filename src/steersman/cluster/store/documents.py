@@ -107,8 +107,9 @@ def _builtins(value: Any, zeros: _WrittenZeros) -> Any:
 
 
 class _WrittenZeros(NamedTuple):
-    """Zero values of a status that Kubernetes writes, mostly because the schema requires them: the official
-    Python client rejects a status without them. `parts` are those of nested objects and list items."""
+    """Zero values of a status that Kubernetes writes, mostly because the schema requires them: the
+    official Python client rejects a status without them. `parts` are those of nested objects and
+    list items."""
 
     values: Mapping[str, Any]
     parts: Mapping[str, _WrittenZeros]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounded log of all writes, read by watches.
 
-`Store` appends a commit per resource version; a watch (`apiserver.watches`) only stores its position.
-A slow watcher thus blocks no writer and uses no memory: once the log no longer has its version, it
-gets `Expired`.
+`Store` appends a commit per resource version; a watch (`apiserver.watches`) only stores its
+position. A slow watcher thus blocks no writer and uses no memory: once the log no longer has its
+version, it gets `Expired`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ BOOKMARK: Final = EventType.BOOKMARK
 # Not in reference cycles, like the objects it holds.
 @shared_by_copies
 class Commit(msgspec.Struct, frozen=True, gc=False):
-    """A write: `old` is None for an addition, `new` for a deletion, whose `old` has the version of the deletion.
+    """A write: `old` is None for an addition, `new` for a deletion, whose `old` has the version of
+    the deletion.
 
     `document` is the whole JSON of `new`, or of `old` for a deletion; `old_document` is the
     document before. Both are None in a store without documents.

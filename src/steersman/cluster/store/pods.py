@@ -36,9 +36,11 @@ _replace = msgspec.structs.replace
 
 
 class Pods:
-    """Writer of a store's pods. With `topology_labels`, bound pods get region and zone labels of their node.
+    """Writer of a store's pods. With `topology_labels`, bound pods get region and zone labels of
+    their node.
 
-    A kube-apiserver v1.36 does that; no in-tree plugin reads these labels from pods, so most simulations omit it.
+    A kube-apiserver v1.36 does that; no in-tree plugin reads these labels from pods, so most
+    simulations omit it.
     """
 
     def __init__(self, store: Store, *, topology_labels: bool = False) -> None:
@@ -63,7 +65,8 @@ class Pods:
     ) -> Pod:
         """Set a condition, the nominated node, or both; unchanged values are not written.
 
-        A condition without a time gets the current one if its status changes, else it keeps its time.
+        A condition without a time gets the current one if its status changes, else it keeps its
+        time.
         """
         pod = self._store.get(Pod, key)
         check_uid(pod, uid)
@@ -83,7 +86,8 @@ class Pods:
         uid: str = "",
         finalizers: tuple[str, ...] | None = None,
     ) -> Pod:
-        """Delete the pod at once, or mark it as terminating if it has a grace period (None for the pod's own).
+        """Delete the pod at once, or mark it as terminating if it has a grace period (None for the
+        pod's own).
 
         Pods that are not running are deleted at once. The kubelet removes a terminating pod in the
         end. `finalizers`, if given, replace those of a pod that is not yet terminating.

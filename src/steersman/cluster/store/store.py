@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The embedded cluster's store: typed objects by kind and key, versioned as by kube-apiserver.
 
-Manifests, simulated kubelets and the scheduler's bindings write here; the scheduler's ingest subscribes, clients list
-and watch. Writes are synchronous: on return, the write is logged (`history`) and subscribers (`subscriptions`) are
-notified. `admission` completes objects as an API server does, `pods` has the subresources of pods.
+Manifests, simulated kubelets and the scheduler's bindings write here; the scheduler's ingest
+subscribes, clients list and watch. Writes are synchronous: on return, the write is logged
+(`history`) and subscribers (`subscriptions`) are notified. `admission` completes objects as an API
+server does, `pods` has the subresources of pods.
 
 A store that `keeps_documents` also holds the whole JSON of every object (`documents`), for clients
 that read more than the scheduler does. Other stores, used by simulations, hold only structs.
 
-Intentional differences to a real API server: uid, creation time, generation and status of a created object are kept if
-given, so that dumps of real clusters load unchanged. A deletion waits only for `awaited_finalizers`, because a dump is
-full of finalizers whose controllers do not run here: none by default, in simulations those that its controllers remove,
-and all (None) if users run controllers of their own. An object with a pending deletion is removed by the update that
-removes the last of these finalizers.
+Intentional differences to a real API server: uid, creation time, generation and status of a created
+object are kept if given, so that dumps of real clusters load unchanged. A deletion waits only for
+`awaited_finalizers`, because a dump is full of finalizers whose controllers do not run here: none
+by default, in simulations those that its controllers remove, and all (None) if users run
+controllers of their own. An object with a pending deletion is removed by the update that removes
+the last of these finalizers.
 """
 
 from __future__ import annotations
@@ -192,7 +194,8 @@ class Store:
     # -- writing -----------------------------------------------------------------------------------
 
     def create(self, obj: T, document: Document | None = None) -> T:
-        """Store a new object, completed with name, namespace, uid, version and time. Raises `AlreadyExists`.
+        """Store a new object, completed with name, namespace, uid, version and time. Raises
+        `AlreadyExists`.
 
         `document`, here and below, is the whole JSON of `obj`; completions apply to both.
         """
@@ -207,8 +210,8 @@ class Store:
             stored = self._admission(stored, None, self)
             if kind.NAMESPACED and namespace not in self._of_kind(Namespace):
                 self.create(Namespace(metadata=ObjectMeta(name=namespace)))
-                # Repeat, because the namespace took the version that the uid depends on, and labels may contain the
-                # uid.
+                # Repeat, because the namespace took the version that the uid depends on, and labels
+                # may contain the uid.
                 restamped = stamped(obj, name, namespace, self._version + 1, self.timestamp())
                 stored = self._admission(restamped, None, self)
         objects[place] = stored
@@ -217,7 +220,8 @@ class Store:
         return stored
 
     def update(self, obj: T, document: Document | None = None) -> T:
-        """Update everything but the status. Raises `Conflict` unless the resource version, if any, is current.
+        """Update everything but the status. Raises `Conflict` unless the resource version, if any,
+        is current.
 
         `document` must contain the stored status.
         """
@@ -238,7 +242,8 @@ class Store:
         return self._written(old, self._admitted(old, obj), obj, document)
 
     def delete(self, kind: type[T], key: str, uid: str = "", *, finalizers: tuple[str, ...] | None = None) -> T:
-        """Remove the object, or mark it as terminating while finalizers delay it; return its last state.
+        """Remove the object, or mark it as terminating while finalizers delay it; return its last
+        state.
 
         `finalizers`, if given, replace the object's. Raises `Conflict` for another uid. `deletion`
         implements the deletion options of API clients.

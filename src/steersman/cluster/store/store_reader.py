@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read-only API client for plugins on the embedded cluster: `framework.reading.ApiReader` on a `Store`.
+"""Read-only API client for plugins on the embedded cluster: `framework.reading.ApiReader` on a
+`Store`.
 
 Results are immediate. It serves built-in kinds and those that plugins declare. Manifests of other
 kinds are not loaded, so an empty result would be wrong; an error says what to declare.

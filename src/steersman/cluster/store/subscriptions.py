@@ -47,7 +47,8 @@ class Subscriptions:
     def add(
         self, listener: Listener, kinds: Iterable[type[Object]] | None, since: int, initial: Iterable[Object]
     ) -> Subscription:
-        """Call the listener with `initial`, the objects at version `since`, then with every later commit.
+        """Call the listener with `initial`, the objects at version `since`, then with every later
+        commit.
 
         `kinds` None means all kinds.
         """

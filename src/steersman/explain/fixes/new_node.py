@@ -36,8 +36,8 @@ _replace = msgspec.structs.replace
 
 
 def copied_nodes(simulation: Simulation, pod: api.Pod, count: int = 1) -> Iterator[Change]:
-    """Yield `count` copies of each of the smallest existing nodes that are large enough for the pod,
-    smallest first."""
+    """Yield `count` copies of each of the smallest existing nodes that are large enough for the
+    pod, smallest first."""
     requests = pod_requests(pod)
     nodes = simulation.cluster.objects(api.Node)
     slices = _slices_by_node(simulation)

@@ -3,9 +3,8 @@
 
 A trial schedules every pending pod, and mostly finds again that the others fit on no node. So a
 trial runs without them first. What fails then fails with them as well: a placed pod takes room, and
-helps only pods with an affinity to it, a spread constraint that counts it, the same claim, or a group
-in the same tree. What
-passes is tried again with all pods. In doubt a pod is not unrelated.
+helps only pods with an affinity to it, a spread constraint that counts it, the same claim, or a
+group in the same tree. What passes is tried again with all pods. In doubt a pod is not unrelated.
 """
 
 from __future__ import annotations

@@ -77,7 +77,8 @@ class Candidacy:
             await self._timing.sleep(POLL_SECONDS)
 
     async def refresh(self) -> None:
-        """Create the candidate if it is missing; renew it if there is a newer ping, or from time to time."""
+        """Create the candidate if it is missing; renew it if there is a newer ping, or from time to
+        time."""
         metadata = self._candidate.metadata
         try:
             answer = await self._transport.request(

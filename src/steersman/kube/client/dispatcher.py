@@ -73,7 +73,8 @@ class Dispatcher(EventReports):
             self._update_status, internal_errors, partial(self._failure_log.failed, UPDATING_STATUS)
         )
         self._resource_claims = ResourceClaims(self._send)
-        #: Objects with recently written status, by uid: the next attempt may precede the watch event.
+        #: Objects with recently written status, by uid: the next attempt may precede the watch
+        #: event.
         self._written: OrderedDict[str, WithStatus] = OrderedDict()
         self._bindings = BindingRequests(
             transport, timing, self._policy, self._bound, partial(self._failure_log.failed, BINDING)

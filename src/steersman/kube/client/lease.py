@@ -104,8 +104,9 @@ class HttpLease:
         return await self._write("PUT", self._path, lease)
 
     async def _write(self, method: str, path: str, lease: Lease) -> Lease:
-        # As client-go writes it, a free lease has an empty holder: a missing one lets the controller for
-        # coordinated leader election of kube-apiserver v1.37.1 panic, and the server with it.
+        # As client-go writes it, a free lease has an empty holder: a missing one lets the
+        # controller for coordinated leader election of kube-apiserver v1.37.1 panic, and the server
+        # with it.
         document = msgspec.json.decode(codec.encode(lease))
         document["spec"] = {**document.get("spec", {}), "holderIdentity": lease.spec.holder_identity}
         body = msgspec.json.encode(document)

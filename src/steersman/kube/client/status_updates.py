@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Status updates of pods and pod groups: patches of a condition or the nominated node, and their queue.
+"""Status updates of pods and pod groups: patches of a condition or the nominated node, and their
+queue.
 
 The patch is a strategic merge patch of the differences. The dispatcher queues updates after
 failures; workers send them, one at a time per object. Queued updates of one object are merged, so
@@ -29,7 +30,8 @@ NOT_UPDATED: Final = "the status of %s %s cannot be updated: %s"
 
 
 class StatusUpdate(msgspec.Struct, frozen=True):
-    """A change of an object's status; None leaves a field unchanged. Groups have no nominated node."""
+    """A change of an object's status; None leaves a field unchanged. Groups have no nominated
+    node."""
 
     obj: api.Pod | api.PodGroup
     condition: api.Condition | None = None

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of DynamicResources: claims that it creates, and waits for devices that drivers prepare."""
+"""Metrics of DynamicResources: claims that it creates, and waits for devices that drivers
+prepare."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ class DeviceMetrics:
         self._metrics.created_claims[labels].inc()
 
     def devices_awaited(self, claims: Iterable[api.ResourceClaim], seconds: float, status: str) -> None:
-        """Observe the wait for each allocated device; those with binding conditions are counted, too."""
+        """Observe the wait for each allocated device; those with binding conditions are counted,
+        too."""
         allocations = (claim.status.allocation for claim in claims)
         for device in (result for found in allocations if found is not None for result in found.devices.results):
             labels = (self._profile, device.driver, status)

@@ -5,7 +5,8 @@
 `HttpServer`, like a sandbox's API and page (`http`, `http_connection`); `listener` and
 `connections` limit clients. Health is open; other pages need access, which `AccessControl` checks
 with API server reviews (`AccessReviews`, `ApiReviews`). `ServerTls` reloads the certificate,
-`CertificateUsers` authenticates clients' ones. Data of the scheduling loop are read through `LoopRunner`.
+`CertificateUsers` authenticates clients' ones. Data of the scheduling loop are read through
+`LoopRunner`.
 """
 
 from steersman.base import lazy_exports

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contents of the server's pages, provided by the host; `handlers` turns them into answers.
 
-Handlers may run in another loop and use `LoopRunner` for data of the scheduling loop. A host with a second
-thread implements it (`app.control_thread`), one with a single loop uses `ask_here`.
+Handlers may run in another loop and use `LoopRunner` for data of the scheduling loop. A host with a
+second thread implements it (`app.control_thread`), one with a single loop uses `ask_here`.
 """
 
 from __future__ import annotations

@@ -80,7 +80,8 @@ def make_pod_groups(gates: FeatureGates) -> PodGroupTable | None:
 
 
 def make_profiles(options: SchedulerOptions, handle_of: Callable[[str], ProfileHandle]) -> dict[str, Profile]:
-    """Return the profiles of the configuration by name, each plugin with the handle of its profile."""
+    """Return the profiles of the configuration by name, each plugin with the handle of its
+    profile."""
     built = config.build(options.configuration, capabilities_of(options.registry, options.gates), options.gates)
     check_args(options.configuration, options.registry)
     profiles = build_profiles(built.profiles, options.registry, handle_of)

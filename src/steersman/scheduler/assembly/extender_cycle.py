@@ -3,8 +3,8 @@
 
     PreFilter, Filter ─► extenders filter ─► Score ─► extenders prioritize ─► select ─► assume, Reserve, Permit
 
-The phases are those of `schedule_one`; the extenders are awaited between them. The cluster may change
-while waiting, so after a response the remaining nodes are evaluated again.
+The phases are those of `schedule_one`; the extenders are awaited between them. The cluster may
+change while waiting, so after a response the remaining nodes are evaluated again.
 """
 
 from __future__ import annotations
@@ -233,7 +233,8 @@ class ExtenderCycle:
             self.on_selection(selection)
 
     async def _priorities(self, pod: PodInfo, names: Sequence[str], extenders: Sequence[Extender]) -> Mapping[str, int]:
-        """Return the sum of priorities of all extenders, called concurrently; failures are ignored."""
+        """Return the sum of priorities of all extenders, called concurrently; failures are
+        ignored."""
         nodes = self._nodes(names)
         async with asyncio.TaskGroup() as group:
             tasks = [
@@ -258,7 +259,8 @@ async def _priorities_of(extender: Extender, pod: PodInfo, nodes: Sequence[api.N
 
 
 def _wrapped(score: int) -> int:
-    """Return the score wrapped to 64 bits, which can overflow upstream with scores from extenders."""
+    """Return the score wrapped to 64 bits, which can overflow upstream with scores from
+    extenders."""
     return (score + 2**63) % 2**64 - 2**63
 
 

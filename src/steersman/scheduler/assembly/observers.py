@@ -5,8 +5,9 @@
                               └────────► bound, or failed  the attempt, which may end later
     placed ─► bound, or failed, each ─► all carried out    replicas that are scheduled together
 
-An `AttemptObserver` defines the methods that it needs; `Scheduler.observe` attaches it. `Instruments`
-are built in when a scheduler is created: they count in the queue and time single plugins.
+An `AttemptObserver` defines the methods that it needs; `Scheduler.observe` attaches it.
+`Instruments` are built in when a scheduler is created: they count in the queue and time single
+plugins.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ OBSERVER = "observer"
 
 
 class AttemptObserver:
-    """Observes scheduling attempts. Subclasses define the methods they need; others are not called."""
+    """Observes scheduling attempts. Subclasses define the methods they need; others are not
+    called."""
 
     def begins(self) -> None:
         """Called before the next pod is taken from the queue."""

@@ -81,7 +81,8 @@ class SchedulerKinds(msgspec.Struct, frozen=True):
 def kinds_of_scheduler(
     configuration: SchedulerConfiguration, gates: FeatureGates, registry: Registry
 ) -> SchedulerKinds:
-    """Return the kinds of a scheduler without creating it. Raises PluginError for an unusable kind."""
+    """Return the kinds of a scheduler without creating it. Raises PluginError for an unusable
+    kind."""
     effective = build(configuration, capabilities_of(registry, gates), gates).profiles
     watched = with_custom((*kinds_of_configuration(effective, registry), *kinds_by_gates(gates)))
     return SchedulerKinds(watched, reads_of_configuration(effective, registry))

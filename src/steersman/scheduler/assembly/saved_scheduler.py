@@ -75,7 +75,8 @@ class ObjectOrder:
         self._pods_on = [list(pods) for pods in table.pods_on]
 
     def ordered(self, objects: Iterable[api.Object]) -> Iterator[api.Object]:
-        """Yield nodes by zone, then objects of other kinds, pods on nodes by row, and pods without a node."""
+        """Yield nodes by zone, then objects of other kinds, pods on nodes by row, and pods without
+        a node."""
         nodes, pods, others = dict[str, api.Object](), dict[str, api.Object](), list[api.Object]()
         for obj in objects:
             if isinstance(obj, api.Node):

@@ -5,8 +5,8 @@
                  ▲           └────► Unschedulable, Failed ─► requeue, condition, event
                  └──────────────────────────────────┘
 
-Synchronous: a step that must wait (permission, PreBind, a slow API server) is passed to the host as a
-coroutine.
+Synchronous: a step that must wait (permission, PreBind, a slow API server) is passed to the host as
+a coroutine.
 """
 
 from __future__ import annotations
@@ -253,7 +253,8 @@ class Scheduler:
         return Unschedulable(pod, profile.name, diagnosis, LEFT_PENDING, None)
 
     def preview(self) -> Preview | None:
-        """Evaluate the next pod against all nodes without deciding; return None if there is no pod."""
+        """Evaluate the next pod against all nodes without deciding; return None if there is no
+        pod."""
         queued = self.queue.peek()
         return None if queued is None else self.preview_pod(self._infos.get(queued.pod))
 
@@ -315,8 +316,8 @@ class Scheduler:
         return pods
 
     def preview_group(self, pod: str) -> GroupCycle | None:
-        """Return the cycle that the waiting group of the pod `namespace/name` would have now; None if
-        the pod waits in no group. The scheduler must be that of a fork."""
+        """Return the cycle that the waiting group of the pod `namespace/name` would have now; None
+        if the pod waits in no group. The scheduler must be that of a fork."""
         group = self.queue.group_with(pod)
         return None if group is None else self._groups.preview(group)
 

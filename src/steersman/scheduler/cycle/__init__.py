@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One scheduling cycle, without I/O: filter all nodes, score them, choose one and assume the pod, or
-diagnose the failure.
+"""One scheduling cycle, without I/O: filter all nodes, score them, choose one and assume the pod,
+or diagnose the failure.
 
 `schedule_one` is the cycle of a pod, `schedule_group` that of a group (with `place_members` for its
 leaves); `decision` and `group_decision` are their results."""

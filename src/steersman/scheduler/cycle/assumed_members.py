@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members of a group that are assumed while the group is tried, and their reversal.
 
-Members are reverted in the reverse order of their assumption, so a part of a trial is what was assumed
-after a mark. A nomination in memory ends when a member is assumed; its reversal restores the one that the
-pod's status has.
+Members are reverted in the reverse order of their assumption, so a part of a trial is what was
+assumed after a mark. A nomination in memory ends when a member is assumed; its reversal restores
+the one that the pod's status has.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class AssumedMembers:
             self._restore_nomination(member)
 
     def keep(self) -> set[str]:
-        """Let the members stay assumed, and return their uids. If Reserve plugins apply to some, all are
-        reverted instead, because these plugins run again for the decision."""
+        """Let the members stay assumed, and return their uids. If Reserve plugins apply to some,
+        all are reverted instead, because these plugins run again for the decision."""
         if self._has_reserved:
             self.revert_to(0)
         kept = {member.pod.uid for member in self._members}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of the extension points of pod groups: PlacementGenerate, PlacementFeasible, PlacementScore and
-PodGroupPostFilter.
+"""Calls of the extension points of pod groups: PlacementGenerate, PlacementFeasible, PlacementScore
+and PodGroupPostFilter.
 
 A status of None is success. Exceptions of plugins become errors with upstream's messages.
 """

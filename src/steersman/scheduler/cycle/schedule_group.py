@@ -5,12 +5,12 @@
          ─► PlacementScore, choose ─┬─► results of all groups and members
                                     └─► PodGroupPostFilter ─► the same, waiting for preemption
 
-Members are placed by ordinary filters and scores; each sees those before it as placed, because it is
-assumed after them. Everything is reverted at the end of a trial, so that the next placement begins with
-the same cluster. `submit` in `assembly.group_attempts` carries the results out.
+Members are placed by ordinary filters and scores; each sees those before it as placed, because it
+is assumed after them. Everything is reverted at the end of a trial, so that the next placement
+begins with the same cluster. `submit` in `assembly.group_attempts` carries the results out.
 
-A tree may be deep, so nothing here is recursive: a step that needs the result of a child group yields
-it, and `_run` sends the result.
+A tree may be deep, so nothing here is recursive: a step that needs the result of a child group
+yields it, and `_run` sends the result.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ class GroupScheduling:
     # -- the whole cycle --------------------------------------------------------------------------
 
     def run(self) -> Results:
-        """Return the results of all groups of the tree, with all members. Only members in `kept` stay
-        assumed."""
+        """Return the results of all groups of the tree, with all members. Only members in `kept`
+        stay assumed."""
         try:
             results = self._try_root(self._state)
             if results[self._root.key].is_success:
@@ -207,9 +207,9 @@ class GroupScheduling:
     def _try_placements(
         self, group: PodGroupInfo, state: CycleState, parent: PlacementTrial | None, results: Results
     ) -> Step:
-        """Try the group in every placement and choose the best one. Its members stay assumed if there
-        is one placement; with the gate CompositePodGroup they are assumed again otherwise, for the
-        groups that follow."""
+        """Try the group in every placement and choose the best one. Its members stay assumed if
+        there is one placement; with the gate CompositePodGroup they are assumed again otherwise,
+        for the groups that follow."""
         placements = generate_placements(self._profile, state, group, self._parent_placement(parent))
         if isinstance(placements, Status):
             self._placement_statuses.append((group.key, placements))

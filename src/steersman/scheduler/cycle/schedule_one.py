@@ -182,8 +182,8 @@ class SchedulingCycle:
         `schedule_one` but without repeating common work.
 
         Stops before the first pod whose signature is not complete. For `digests` see
-        `place_replicas`. `without_permit` says that the caller runs the Permit plugins. `rows` restricts the
-        nodes, in ascending order.
+        `place_replicas`. `without_permit` says that the caller runs the Permit plugins. `rows`
+        restricts the nodes, in ascending order.
         """
         profile = self.profiles.get(pods[0].scheduler_name)
         if (
@@ -198,8 +198,8 @@ class SchedulingCycle:
         return place_replicas(pods, profile.name, self._engines[profile.name], self._cache, self.rng, digests, rows)
 
     def is_alike(self, refused: PodInfo, pod: PodInfo) -> bool:
-        """Return whether a pod fits no node because another one of its template, which was evaluated
-        last, does not: the signature alone determines the result."""
+        """Return whether a pod fits no node because another one of its template, which was
+        evaluated last, does not: the signature alone determines the result."""
         engine = self._signature_engines.get(pod.scheduler_name)
         if engine is None or refused.nominated_node or pod.nominated_node or self._nominations().by_node:
             return False
@@ -274,8 +274,8 @@ class SchedulingCycle:
         return Scheduled(pod, profile.name, choice, evaluation.feasible_count, evaluation.state)
 
     def evaluate(self, profile: Profile, pod: PodInfo, trial: PlacementTrial | None = None) -> Evaluation:
-        """Evaluate the pod against all nodes, or those of the placement that is tried for its group.
-        Raises CycleAborted for an internal error of a plugin or an exceeded budget."""
+        """Evaluate the pod against all nodes, or those of the placement that is tried for its
+        group. Raises CycleAborted for an internal error of a plugin or an exceeded budget."""
         refused = self._over_budget(pod)
         if refused is not None:
             raise CycleAborted(refused)

@@ -2,8 +2,8 @@
 """What-if evaluation with a profile's plugins in the scalar engine. Implements
 `framework.handle.WhatIf`.
 
-Preemption uses it for every node on which removing pods might help, and, for groups of pods, with pods
-removed from the whole cluster.
+Preemption uses it for every node on which removing pods might help, and, for groups of pods, with
+pods removed from the whole cluster.
 """
 
 from __future__ import annotations

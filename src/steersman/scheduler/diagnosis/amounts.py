@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats amounts of resources: cores, bytes with binary units, plain numbers for everything else."""
+"""Formats amounts of resources: cores, bytes with binary units, plain numbers for everything
+else."""
 
 from __future__ import annotations
 

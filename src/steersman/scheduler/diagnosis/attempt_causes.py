@@ -70,7 +70,8 @@ class AttemptCauses(AttemptObserver):
 
 
 def _rejecting_statuses(decision: Unschedulable) -> list[tuple[Status, int]]:
-    """Return the statuses with which nodes, or the pod as a whole, were rejected, and their counts."""
+    """Return the statuses with which nodes, or the pod as a whole, were rejected, and their
+    counts."""
     statuses = decision.diagnosis.statuses
     found = [(status, count) for status, count in statuses.counts() if status.plugin]
     if not found and statuses.absent is not None and statuses.absent.plugin:

@@ -93,7 +93,8 @@ def code_of_plugin(plugin: str) -> CauseCode:
 
 
 class GroupDetail(msgspec.Struct, frozen=True, rename="camel"):
-    """Detail about some nodes of a group, such as the zone of a constraint, a volume or a device."""
+    """Detail about some nodes of a group, such as the zone of a constraint, a volume or a
+    device."""
 
     text: str
     count: int
@@ -310,7 +311,8 @@ def _free(nodes: int, resource: str, most: int) -> str:
 
 
 def _is_fragmented(shortages: Sequence[Shortage]) -> bool:
-    """Return whether the free amounts of large enough nodes would suffice if they were on one node."""
+    """Return whether the free amounts of large enough nodes would suffice if they were on one
+    node."""
     asks = shortages[0].asks
     free = [shortage.free for shortage in shortages if shortage.allocatable >= asks and shortage.free > 0]
     return len(free) > 1 and sum(free) >= asks

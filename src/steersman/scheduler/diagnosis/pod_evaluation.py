@@ -199,7 +199,8 @@ def _verdict(
     status: Status,
     row: int,
 ) -> Verdict:
-    """Return the verdict with details; verdicts about taints are shared by nodes with equal taints."""
+    """Return the verdict with details; verdicts about taints are shared by nodes with equal
+    taints."""
     table = found.scheduler.cache.nodes
     if status.plugin != "TaintToleration":
         return details.verdict(status, table.info(row))

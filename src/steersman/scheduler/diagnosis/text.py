@@ -155,7 +155,8 @@ def _details(group: NodeGroup, width: int | None) -> Iterator[str]:
 
 
 def nearest_of(group: NodeGroup) -> str:
-    """Return the node of a group that comes nearest, or the first ones if its nodes do not differ."""
+    """Return the node of a group that comes nearest, or the first ones if its nodes do not
+    differ."""
     more = group.count - len(group.examples)
     return group.nearest or ", ".join(group.examples) + (f" and {more} more" if more > 0 else "")
 

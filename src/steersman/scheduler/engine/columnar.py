@@ -494,7 +494,8 @@ class ColumnarEvaluation(Evaluation):
         return frozenset(step.name for step, part in self._entry.scores if has_nothing_to_score(part, self._feasible))
 
     def _require_scores(self) -> None:
-        """Raise CycleAborted if a plugin with a promise has an internal error on a feasible node."""
+        """Raise CycleAborted if a plugin with a promise has an internal error on a feasible
+        node."""
         for kernel in self._entry.promised_scores:
             if kernel.faults:
                 for row in self._table.live_rows():

@@ -209,7 +209,8 @@ class RelativeScores:
 
 
 def normalise(raw: AnyIntColumn, greatest: int, how: Normalize) -> AnyIntColumn:
-    """Scale raw scores to 0..100 relative to the greatest among the feasible rows; see `Normalize`."""
+    """Scale raw scores to 0..100 relative to the greatest among the feasible rows; see
+    `Normalize`."""
     if how is Normalize.NONE:
         return raw
     reverse = how is Normalize.DEFAULT_REVERSE

@@ -95,7 +95,8 @@ class FilterStep:
         return pod.shape.has_claims and reads_claims(self.call.plugin)
 
     def fragment(self, pod: PodInfo) -> Hashable:
-        """Return the fragment; pods with equal fragments share the kernel. None disables sharing."""
+        """Return the fragment; pods with equal fragments share the kernel. None disables
+        sharing."""
         if self._columnar is not None:
             return guarded_fragment(self._columnar.filter_fragment, pod, self.name, "Filter")
         return fragment(self.call.plugin, pod)
@@ -246,7 +247,8 @@ def fragment(plugin: object, pod: PodInfo) -> Hashable:
 
 
 class WholePod:
-    """A version of a pod: equal only to itself, since any change of the pod creates another object."""
+    """A version of a pod: equal only to itself, since any change of the pod creates another
+    object."""
 
     __slots__ = ("_pod",)
 

@@ -122,7 +122,8 @@ def _rows_to_evaluate(
     rows: NDArray[np.intp],
     rejected: BoolColumn,
 ) -> NDArray[np.intp]:
-    """Return the rows to evaluate. A single plugin with cached verdicts writes these to `rejected`."""
+    """Return the rows to evaluate. A single plugin with cached verdicts writes these to
+    `rejected`."""
     plugin = live[0].call.plugin
     if len(live) > 1 or not isinstance(plugin, CachesVerdicts):
         return rows

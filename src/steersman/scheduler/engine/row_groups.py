@@ -2,9 +2,9 @@
 """The best rows by groups: one verdict and one score for all rows that cluster kernels treat alike.
 
 The result of a spread constraint for a row follows from a few numbers: its domain, or the number of
-matching pods on it (`RowFeature`). Rows with equal numbers form a group. Placing a pod moves one row;
-in every cycle the kernels evaluate a handful of groups instead of all rows. `Signature` uses groups
-for sequences of similar pods, and columns, the reference, otherwise.
+matching pods on it (`RowFeature`). Rows with equal numbers form a group. Placing a pod moves one
+row; in every cycle the kernels evaluate a handful of groups instead of all rows. `Signature` uses
+groups for sequences of similar pods, and columns, the reference, otherwise.
 
     row ─► features ─► group ─► its best rows by total
     best of all: greatest total + score among the groups that pass
@@ -124,7 +124,8 @@ class GroupedRows:
         return len(self._groups)
 
     def nonempty_groups(self) -> list[RowGroup]:
-        """Return the groups with locally feasible rows; an identical object means identical groups."""
+        """Return the groups with locally feasible rows; an identical object means identical
+        groups."""
         if self._nonempty is None:
             self._nonempty = [group for group in self._groups if group.count]
         return self._nonempty
@@ -250,7 +251,8 @@ class MergedRows(Sequence[int]):
 
 
 class GroupedBest:
-    """The best rows of a signature by groups, for sequences of pods between which few rows change."""
+    """The best rows of a signature by groups, for sequences of pods between which few rows
+    change."""
 
     def __init__(
         self,

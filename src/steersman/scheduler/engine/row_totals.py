@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The totals of a signature: fragment columns combined into one penalty and one sum for every row.
 
-Results that depend on the node alone are combined once and follow the node log; those that depend on
-the pods of a node follow the log of changed rows, so that placing a pod updates one row. Rows rejected
-by affinity terms of running pods follow the epoch of these terms. `signature` adds the results of
-cluster kernels.
+Results that depend on the node alone are combined once and follow the node log; those that depend
+on the pods of a node follow the log of changed rows, so that placing a pod updates one row. Rows
+rejected by affinity terms of running pods follow the epoch of these terms. `signature` adds the
+results of cluster kernels.
 
     static (NODE kernels)  ─┐
     local  (NODE_PODS)      ├─► penalty, total

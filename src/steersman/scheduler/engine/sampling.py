@@ -41,7 +41,8 @@ SEARCH_ORDER = CacheSpec(
 
 
 class SavedSearch(msgspec.Struct, frozen=True):
-    """Where the next search begins, and the nodes of the latest cycle where they differ from the order of the tree."""
+    """Where the next search begins, and the nodes of the latest cycle where they differ from the
+    order of the tree."""
 
     index: int
     names: tuple[str, ...] | None = None

@@ -6,13 +6,13 @@ results are added here:
 
     penalty, total (`row_totals`)  ─► + cluster filters ─► + cluster scores ─► best rows
 
-Pods with volume claims share a signature with others of their shape, but their claims differ, and the
-feasible nodes depend on the volumes behind them. Kernels for claims are made for one pod;
+Pods with volume claims share a signature with others of their shape, but their claims differ, and
+the feasible nodes depend on the volumes behind them. Kernels for claims are made for one pod;
 `Signature.with_claim_kernels` adds them to the shared signature, which stays cached.
 
 `signatures` finds the signature of a pod. A signature has an entry for every row of the cluster, so
-their number is limited: `SignatureStore` keeps those that were requested more than once, and a few new
-ones.
+their number is limited: `SignatureStore` keeps those that were requested more than once, and a few
+new ones.
 """
 
 from __future__ import annotations
@@ -194,7 +194,8 @@ class Signature:
 
     @property
     def has_cached_totals(self) -> bool:
-        """Whether `digest_by_group` can return the totals by which `best_rows_by_group` ranks rows."""
+        """Whether `digest_by_group` can return the totals by which `best_rows_by_group` ranks
+        rows."""
         totals = self.row_totals
         return (
             not self._is_cached
@@ -219,8 +220,8 @@ class Signature:
         """Return the totals by which `best_rows_by_group` ranked the rows, given the chosen row, or
         None if it did not rank them.
 
-        They are those of `best_of_all`: if no score depends on the feasible rows, cluster filters do
-        not affect the totals.
+        They are those of `best_of_all`: if no score depends on the feasible rows, cluster filters
+        do not affect the totals.
         """
         totals = self.row_totals
         if not self._is_by_groups or totals.grouped is None:

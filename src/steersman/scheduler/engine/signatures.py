@@ -145,7 +145,8 @@ class SignatureEntry:
 def _kernels_decide(
     filters: list[tuple[FilterStep, FilterPart]], answers: Mapping[str, Answer], decided: Collection[str], plan: Plan
 ) -> bool:
-    """Return whether PreFilter neither rejects nor restricts, and cluster kernels do not refuse the pod."""
+    """Return whether PreFilter neither rejects nor restricts, and cluster kernels do not refuse the
+    pod."""
     return (
         all(result is None and (status is None or is_skip(status)) for result, status in answers.values())
         and all(call.name in decided for call in plan.profile.pre_filter)

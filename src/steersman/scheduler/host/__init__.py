@@ -3,9 +3,9 @@
 memory tuning.
 
 `steersman run` and `steersman bench` drive a scheduler by `SchedulingLoop`. Simulations and the
-test harness, whose time is virtual, use `simulation.virtual_time`, which flushes the queue at the same
-intervals. `ScaledClock` and `LoopTimers` are the time of a sandbox. `PlainPorts`
-stands for a record where there is none.
+test harness, whose time is virtual, use `simulation.virtual_time`, which flushes the queue at the
+same intervals. `ScaledClock` and `LoopTimers` are the time of a sandbox. `PlainPorts` stands for a
+record where there is none.
 """
 
 from steersman.base import lazy_exports

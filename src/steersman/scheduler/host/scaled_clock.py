@@ -6,9 +6,9 @@
     timers.call_at(clock.monotonic() + 30, callback)      # half a second from now
     clock.pause(); clock.step(3600); clock.resume()
 
-Time never passes a timer that has not been called: a callback that is late because the loop was busy
-still sees its due time, and so do the timers that it sets. Both classes must be used in the thread of
-the loop.
+Time never passes a timer that has not been called: a callback that is late because the loop was
+busy still sees its due time, and so do the timers that it sets. Both classes must be used in the
+thread of the loop.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ class ScaledClock:
     # -- for timers -------------------------------------------------------------------------------
 
     def attach(self, on_change: Callable[[], None]) -> Callable[[], None]:
-        """Register a callback for changes of the clock's rate; return the function that removes it."""
+        """Register a callback for changes of the clock's rate; return the function that removes
+        it."""
         self._on_change.append(on_change)
         return lambda: self._on_change.remove(on_change)
 
@@ -130,7 +131,8 @@ class ScaledClock:
         self._limit = max(self._limit, self._time)
 
     def real_seconds_until(self, moment: float) -> float | None:
-        """Return the real time until `moment` if nothing changes, or None if it is never reached."""
+        """Return the real time until `moment` if nothing changes, or None if it is never
+        reached."""
         flowing = self._flowing()
         if flowing >= moment:
             return 0.0
@@ -170,7 +172,8 @@ class LoopTimers:
     def __init__(
         self, clock: ScaledClock, loop: asyncio.AbstractEventLoop, *, is_idle: Callable[[], bool] | None = None
     ) -> None:
-        """`is_idle` returns whether the loop has nothing else to do; called before the clock jumps."""
+        """`is_idle` returns whether the loop has nothing else to do; called before the clock
+        jumps."""
         self.clock = self._clock = clock
         self._loop = loop
         self._is_idle = is_idle or (lambda: not _has_ready_callbacks(loop))

@@ -16,7 +16,8 @@ Timer: TypeAlias = tuple[float, int, Callable[[], None], bool]
 
 
 def _copied_timers(copies: GraphCopy, timers: list[Timer]) -> list[Timer]:
-    """Copy the timers; of the possibly thousands of tuples, only the callbacks are copied deeply."""
+    """Copy the timers; of the possibly thousands of tuples, only the callbacks are copied
+    deeply."""
 
     def fill(timers: list[Timer], made: list[Timer]) -> None:
         copy_of = copies.copy_of
@@ -27,8 +28,8 @@ def _copied_timers(copies: GraphCopy, timers: list[Timer]) -> list[Timer]:
 
 @copied_attributes(_heap=_copied_timers)
 class TimerHeap:
-    """Implements `cluster.store.Timers`; timers with the same due time are called in the order in which
-    they were set."""
+    """Implements `cluster.store.Timers`; timers with the same due time are called in the order in
+    which they were set."""
 
     def __init__(self) -> None:
         self._heap: list[Timer] = []

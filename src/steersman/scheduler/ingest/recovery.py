@@ -21,7 +21,8 @@ DROPPED = "%s %s was dropped: its previous version could not be restored"
 
 
 class Recovery:
-    """Restores the previous version of an object in the state that `Ingest` writes to, or drops it."""
+    """Restores the previous version of an object in the state that `Ingest` writes to, or drops
+    it."""
 
     def __init__(self, cache: Cache, objects: ObjectStore, queue: SchedulingQueue, pods: dict[str, api.Pod]) -> None:
         self._cache = cache

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coscheduling for scheduler-plugins' `PodGroup`: the pods of a group get nodes together or not at all.
+"""Coscheduling for scheduler-plugins' `PodGroup`: the pods of a group get nodes together or not at
+all.
 
     pod with the label ─► PreFilter: enough pods? ─► Permit: wait for the others ─► all are bound
                                                      └► PostFilter, timeout: reject all that wait
 
-A pod belongs to the group that its label `scheduling.x-k8s.io/pod-group` names. Rejected members are
-retried when a node is added or enlarged, or a pod of another group is deleted. Not implemented:
+A pod belongs to the group that its label `scheduling.x-k8s.io/pod-group` names. Rejected members
+are retried when a node is added or enlarged, or a pod of another group is deleted. Not implemented:
 `minResources`, QueueSort by groups, and the status of a PodGroup.
 """
 
@@ -131,7 +132,8 @@ class Coscheduling(fw.PreFilterPlugin, fw.PostFilterPlugin, fw.ReservePlugin, fw
                 fw.pods_to_activate(state).add(member)
 
     def _placed(self, pod: fw.PodInfo) -> int:
-        """Return the number of members with a node: bound, being bound, or waiting; including this pod."""
+        """Return the number of members with a node: bound, being bound, or waiting; including this
+        pod."""
         nodes = self._handle.nodes.all()
         return sum(_is_sibling(other, pod) for node in nodes for other in node.pods)
 

@@ -44,8 +44,8 @@ from steersman.framework import (
 
 COMPOSITE_GATE: Final = "CompositePodGroup"
 PERMIT_TIMEOUT_SECONDS: Final = 300.0
-#: The API server limits the templates of a Workload to this depth, PodGroups included; kube-scheduler
-#: does not find the root of a deeper tree.
+#: The API server limits the templates of a Workload to this depth, PodGroups included;
+#: kube-scheduler does not find the root of a deeper tree.
 MAX_TREE_DEPTH: Final = 4
 
 WAITING_FOR_GROUP: Final = 'waiting for pods\'s pod group "{}" to appear in scheduling queue'

@@ -5,9 +5,9 @@
         ─► PreemptionReport ─► executor
     group_evaluator (victims, group_reprieve) ─► GroupPreemptionReport ─► executor
 
-The plugin runs as PostFilter of a cycle in which no node fits, and as PodGroupPostFilter of a group that
-cannot be placed. The decision is synchronous and made of what-if questions; the execution goes through the
-handle, in the background.
+The plugin runs as PostFilter of a cycle in which no node fits, and as PodGroupPostFilter of a group
+that cannot be placed. The decision is synchronous and made of what-if questions; the execution goes
+through the handle, in the background.
 """
 
 from steersman.base import lazy_exports

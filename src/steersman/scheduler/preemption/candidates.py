@@ -102,7 +102,8 @@ def pick(candidates: Sequence[Candidate], now: float) -> CandidateChoice:
 
 
 def start_time(pod: PodInfo, now: float) -> float:
-    """Return the start of a pod in seconds since the epoch; `now` for a pod that has not started."""
+    """Return the start of a pod in seconds since the epoch; `now` for a pod that has not
+    started."""
     started = pod.pod.status.start_time
     return now if started is None else timestamps.parse(started)
 

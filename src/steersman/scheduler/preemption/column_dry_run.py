@@ -200,7 +200,8 @@ class _ColumnSearch:
         return rows
 
     def outcome(self, rows: RowIndex) -> tuple[CandidateChoice, Sequence[Candidate]]:
-        """Return the best of the rows, which are not empty, and the candidates with known victims."""
+        """Return the best of the rows, which are not empty, and the candidates with known
+        victims."""
         alone = np.isin(rows, list(self._singles)) if self._singles else np.zeros(len(rows), np.bool_)
         singles = [self._singles[row] for row in rows[alone].tolist()]
         others = rows[~alone]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DefaultPreemption: if no node fits a pod, evict pods of lower priority from one; if a group cannot be
-placed, evict pods of lower priority from any.
+"""DefaultPreemption: if no node fits a pod, evict pods of lower priority from one; if a group
+cannot be placed, evict pods of lower priority from any.
 
 PostFilter (`evaluator`) and PodGroupPostFilter (`group_evaluator`) decide and start the evictions
 (`executor`); PreEnqueue gates the preemptor while they are in progress.

@@ -40,7 +40,8 @@ class Budget:
 class Budgets:
     """All budgets of the cluster at one moment.
 
-    `ends_at_violation` is the rule of v1.37: a pod is charged to its budgets up to the first one that is exceeded.
+    `ends_at_violation` is the rule of v1.37: a pod is charged to its budgets up to the first one
+    that is exceeded.
     """
 
     def __init__(self, objects: Iterable[PodDisruptionBudget], *, ends_at_violation: bool = False) -> None:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scalar dry run: which pods of which nodes would have to be removed, by calling plugins as upstream.
+"""The scalar dry run: which pods of which nodes would have to be removed, by calling plugins as
+upstream.
 
     DryRunQuestion ─► nodes, up to the extent of the search ─► candidates ─► DryRuns
 
-All victims of lower priority (`victims`: pods, or groups of pods) are removed from a copy of the node.
-If the preemptor fits then, they are added back one by one, most important first, as long as it still
-fits; those whose eviction violates a disruption budget are tried first. The others are evicted. Pods of a
-group on other nodes are removed from the plugins' state only. `column_dry_run` computes the same for all
-nodes at once, if the filters allow it.
+All victims of lower priority (`victims`: pods, or groups of pods) are removed from a copy of the
+node. If the preemptor fits then, they are added back one by one, most important first, as long as
+it still fits; those whose eviction violates a disruption budget are tried first. The others are
+evicted. Pods of a group on other nodes are removed from the plugins' state only. `column_dry_run`
+computes the same for all nodes at once, if the filters allow it.
 """
 
 from __future__ import annotations
@@ -165,7 +166,8 @@ class CandidateCount:
 
 
 def search_node_by_node(question: DryRunQuestion, all_nodes: Sequence[NodeInfo]) -> DryRuns:
-    """Search for candidates node by node, until there are enough. Reference for `column_dry_run`."""
+    """Search for candidates node by node, until there are enough. Reference for
+    `column_dry_run`."""
     nodes = _resolvable(all_nodes, question.statuses)
     candidates: list[Candidate] = []
     rejected: dict[Status, list[str]] = {}

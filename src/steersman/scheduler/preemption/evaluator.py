@@ -4,7 +4,8 @@
     eligible? ─► nodes with resolvable rejection ─► dry runs ─► candidates ─► extenders ─► pick one
         ─► PreemptionReport
 
-`executor` carries the decision out. Called by the plugin with the statuses of the cycle's Filter phase.
+`executor` carries the decision out. Called by the plugin with the statuses of the cycle's Filter
+phase.
 """
 
 from __future__ import annotations

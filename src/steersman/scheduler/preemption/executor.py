@@ -101,7 +101,8 @@ class Executor:
 
     @property
     def ended(self) -> Mapping[str, str]:
-        """Pods by uid, with their keys, whose preemption has ended and that may not have been tried since."""
+        """Pods by uid, with their keys, whose preemption has ended and that may not have been tried
+        since."""
         return self._ended
 
     @ended.setter
@@ -109,8 +110,8 @@ class Executor:
         self._ended = dict(preemptors)
 
     def start(self, preemptor: Preemptor, node: str, victims: Sequence[PodInfo]) -> None:
-        """Start the eviction in the background. Victims that are already terminating are skipped. `node`
-        is the node of the victims, or a name for all nodes of a group's preemption."""
+        """Start the eviction in the background. Victims that are already terminating are skipped.
+        `node` is the node of the victims, or a name for all nodes of a group's preemption."""
         to_delete = [victim for victim in victims if not victim.is_terminating]
         if to_delete:
             self._in_progress[preemptor.uid] = preemptor
@@ -129,8 +130,8 @@ class Executor:
         return victim is not None and victim.metadata.deletion_timestamp is None
 
     def ungated_pods(self, departed: str) -> Collection[str]:
-        """Return the uids of pods that are not gated any more after the deletion of the pod with this
-        key, or were not before."""
+        """Return the uids of pods that are not gated any more after the deletion of the pod with
+        this key, or were not before."""
         if len(self._ended) > self._sweep_at:
             self._sweep_ended()
         preemptors = self._preemptors_of.get(departed)
@@ -139,8 +140,8 @@ class Executor:
         return self._ended.keys() | {uid for one in preemptors for uid in self._waiting(self._in_progress[one])}
 
     def _waiting(self, preemptor: Preemptor) -> Mapping[str, str]:
-        """Return the keys of the pods by uid that wait for the preemption, including members that joined
-        the group meanwhile."""
+        """Return the keys of the pods by uid that wait for the preemption, including members that
+        joined the group meanwhile."""
         waiting = {pod.uid: pod.key for pod in preemptor.pods}
         groups = self._handle.pod_groups
         if groups is not None and preemptor.root is not None:
@@ -203,8 +204,8 @@ class Executor:
         return cleared
 
     async def _preempt_all(self, preemptor: Preemptor, node: str, victims: Sequence[PodInfo]) -> bool:
-        """Preempt the victims, the last one after the others; return whether that one was not bound, so
-        that no deletion of a pod follows."""
+        """Preempt the victims, the last one after the others; return whether that one was not
+        bound, so that no deletion of a pod follows."""
         *others, last = victims
         if others:
             async with asyncio.TaskGroup() as group:

@@ -4,8 +4,8 @@
     may preempt? ─► victims of lower priority in the whole cluster ─► remove them ─► simulate the group once
         ─► add victims back, most important first (`group_reprieve`) ─► GroupPreemptionReport
 
-If the group is not schedulable without all of these victims, nothing is evicted. The cluster is the same
-afterwards; `executor` carries the decision out.
+If the group is not schedulable without all of these victims, nothing is evicted. The cluster is the
+same afterwards; `executor` carries the decision out.
 """
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ class GroupEvaluator:
     def _evicted(
         self, potential: Sequence[Victim], units: GroupedPods, stays: Callable[[Victim], bool]
     ) -> tuple[list[Victim], int]:
-        """Return the victims that cannot stay, most important first, and the number of their pods that
-        violate a budget."""
+        """Return the victims that cannot stay, most important first, and the number of their pods
+        that violate a budget."""
         now, order = self._handle.clock.now(), units.by_importance
         violating, others = self._budgets.get().split_victims(order(potential, now))
         lost = [violation for violation in violating if not stays(violation.victim)]

@@ -3,10 +3,11 @@
 
     members placed by the simulation ─► states of their plugins ─► one victim after the other is added back
 
-The potential victims are removed from the cluster; the reprieve works on copies of nodes. A victim stays
-if every member still passes the filters on its node, with the members before it added to their nodes and
-reserved. A member whose fit depends on nothing but its node is checked only if the victim has a pod there:
-the cost of a victim is that of the members on its nodes, unless members have constraints across nodes.
+The potential victims are removed from the cluster; the reprieve works on copies of nodes. A victim
+stays if every member still passes the filters on its node, with the members before it added to
+their nodes and reserved. A member whose fit depends on nothing but its node is checked only if the
+victim has a pod there: the cost of a victim is that of the members on its nodes, unless members
+have constraints across nodes.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from steersman.scheduler.state.plain_node import PlainNodeInfo
 
 
 class Member(msgspec.Struct, frozen=True, eq=False):
-    """A placed member of the group with the state of its plugins: the members before it are placed, the
-    others and the victims are absent."""
+    """A placed member of the group with the state of its plugins: the members before it are placed,
+    the others and the victims are absent."""
 
     pod: PodInfo
     node_name: str
@@ -60,8 +61,8 @@ class Reprieve:
             self._by_node.setdefault(member.node_name, []).append(member)
 
     def take(self, victim: Victim) -> bool:
-        """Add the victim back if all members still fit; return whether it stays. Raises CycleAborted for an
-        internal error of AddPod or RemovePod."""
+        """Add the victim back if all members still fit; return whether it stays. Raises
+        CycleAborted for an internal error of AddPod or RemovePod."""
         touched = {node.name for node in victim.nodes}
         affected = self._affected(touched)
         if not affected:

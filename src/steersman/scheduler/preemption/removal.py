@@ -40,7 +40,8 @@ class LimitAfterRemoval:
         self.spare: IntColumn = limit.spare + self.held
 
     def make_room_for(self, nominated: NominatedAhead) -> None:
-        """Count the pods that are nominated to nodes as existing; those of a template weigh the same."""
+        """Count the pods that are nominated to nodes as existing; those of a template weigh the
+        same."""
         if self.weight is None:
             return
         known: dict[object, int] = {}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Units of eviction: a pod, or all running pods of a group that is disrupted as one.
 
-Without pod groups every pod is a unit (`SinglePods`). With the feature gate GenericWorkload the unit of
-a pod is the highest of its groups with `disruptionMode.all` (`GroupedPods`); its pods may be on several
-nodes. The priority of a victim is that of the root of its groups. Used by the dry runs of single pods
-(`dry_run`) and of groups (`group_evaluator`).
+Without pod groups every pod is a unit (`SinglePods`). With the feature gate GenericWorkload the
+unit of a pod is the highest of its groups with `disruptionMode.all` (`GroupedPods`); its pods may
+be on several nodes. The priority of a victim is that of the root of its groups. Used by the dry
+runs of single pods (`dry_run`) and of groups (`group_evaluator`).
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ class GroupedPods:
         *,
         has_hierarchies: bool,
     ) -> None:
-        """`placed` returns the running or assumed pod with a uid; `has_hierarchies` is the feature gate
-        CompositePodGroup."""
+        """`placed` returns the running or assumed pod with a uid; `has_hierarchies` is the feature
+        gate CompositePodGroup."""
         self._groups = groups
         self._placed = placed
         self._node = node
@@ -168,7 +168,8 @@ class GroupedPods:
         return GroupFacts(unit, priority)
 
     def _ancestry(self, namespace: str, name: str) -> Iterator[tuple[GroupKey, api.PodGroup | api.CompositePodGroup]]:
-        """Yield the existing groups from the PodGroup up, until one is missing or has been visited."""
+        """Yield the existing groups from the PodGroup up, until one is missing or has been
+        visited."""
         key = GroupKey(GroupKind.POD_GROUP, namespace, name)
         visited: set[GroupKey] = set()
         while len(visited) < MAX_TREE_DEPTH and key not in visited:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scheduling queue: activeQ, backoffQ, unschedulable pods, pods in flight, pod groups, hints and
-nominations.
+"""The scheduling queue: activeQ, backoffQ, unschedulable pods, pods in flight, pod groups, hints
+and nominations.
 
 `ingest` reports pods and cluster events to it; `cycle` pops pods and puts failed ones back.
 `SchedulingQueue` is the interface; the other names are its parameters and results.

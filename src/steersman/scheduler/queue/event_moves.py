@@ -71,7 +71,8 @@ class EventMoves:
         )
 
     def event(self, event: ClusterEvent, old: object, new: object, pre_check: PreCheck | None) -> bool:
-        """Move the pods that an event may help. Events without registrations are not even recorded."""
+        """Move the pods that an event may help. Events without registrations are not even
+        recorded."""
         if not self.has_event_subscribers:
             return False
         interest = self._hints.interest(event)

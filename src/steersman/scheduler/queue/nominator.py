@@ -33,7 +33,8 @@ class PodRef(NamedTuple):
 
 
 class Nominator:
-    """Nominations by node and by pod. A pod is nominated to at most one node; the name may be ""."""
+    """Nominations by node and by pod. A pod is nominated to at most one node; the name may be
+    ""."""
 
     def __init__(self, lookup: PodLookup | None = None, *, allows_empty_node: bool = True) -> None:
         self._allows_empty_node = allows_empty_node

@@ -139,8 +139,8 @@ class PodGroupQueue:
         return True
 
     def end_cycle(self) -> bool:
-        """Note that no group is being scheduled any more. Members that are still pending, because the
-        cycle of their group failed before `requeue`, are queued."""
+        """Note that no group is being scheduled any more. Members that are still pending, because
+        the cycle of their group failed before `requeue`, are queued."""
         if self._in_cycle is None:
             return False
         self._in_cycle = None

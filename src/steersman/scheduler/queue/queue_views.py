@@ -61,9 +61,9 @@ class QueueViews:
         return None if self._groups is None else self._groups.queued.get(key)
 
     def place_of(self, key: str) -> str | None:
-        """Return the part of the queue with the pod `namespace/name`: active, backoff, unschedulable,
-        pendingGroup (its group is being scheduled) or incompleteGroup (its group does not exist).
-        None if the pod does not wait."""
+        """Return the part of the queue with the pod `namespace/name`: active, backoff,
+        unschedulable, pendingGroup (its group is being scheduled) or incompleteGroup (its group
+        does not exist). None if the pod does not wait."""
         queued = self.get(key)
         return None if queued is None else _PLACE_NAMES[queued.sub_queue]
 
@@ -137,7 +137,8 @@ class QueueViews:
         return expanded(self._queues.unschedulable.pods)
 
     def validate_state(self) -> None:
-        """Raise `QueueInvariantError` if the queue is inconsistent; slow, for tests and debugging."""
+        """Raise `QueueInvariantError` if the queue is inconsistent; slow, for tests and
+        debugging."""
         problems = [*self._queues.problems(), *self.nominator.problems()]
         if self._groups is not None:
             problems += self._groups.problems(self._queues.groups())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group of pods in the queue: the tree of a PodGroup or CompositePodGroup without parent, with the
-members that wait for a node.
+"""A group of pods in the queue: the tree of a PodGroup or CompositePodGroup without parent, with
+the members that wait for a node.
 
 A group has one place, one timestamp and one backoff. Members have a history of their own (attempts,
 plugins that rejected or gate them), because they return from an attempt one by one.
@@ -176,7 +176,8 @@ class QueuedPodGroup(QueuedEntity):
             _take_out(self._gated, member)
 
     def take_unchecked(self) -> list[QueuedMember]:
-        """Return the members for which PreEnqueue has not run in this group, and assume that it will."""
+        """Return the members for which PreEnqueue has not run in this group, and assume that it
+        will."""
         unchecked, self._unchecked = list(self._unchecked.values()), {}
         return unchecked
 

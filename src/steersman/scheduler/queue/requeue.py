@@ -46,8 +46,8 @@ class PreEnqueueGate:
     def check_entity(self, queued: Queued) -> None:
         """Check a pod, or all members of a group: the gate of the last gated member is the group's.
 
-        Members that have passed are checked again when an event moves the group, but not when other members come or
-        leave: checking all of them for each change would take quadratic time.
+        Members that have passed are checked again when an event moves the group, but not when other
+        members come or leave: checking all of them for each change would take quadratic time.
         """
         if not isinstance(queued, QueuedPodGroup):
             self.check(queued)

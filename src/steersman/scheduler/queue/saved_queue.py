@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contents of a scheduling queue as data, so that a replay can continue from a recorded state.
 
-`SchedulingQueue.saved` makes a `SavedQueue` while no pod is in flight, `SchedulingQueue.restore` takes one.
+`SchedulingQueue.saved` makes a `SavedQueue` while no pod is in flight, `SchedulingQueue.restore`
+takes one.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class SavedPod(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def restored(self, pods: Mapping[str, api.Pod]) -> QueuedPodInfo:
-        """Return the queued pod, which is in no sub-queue yet. Raises `InputError` for a pod that does not exist."""
+        """Return the queued pod, which is in no sub-queue yet. Raises `InputError` for a pod that
+        does not exist."""
         queued = QueuedPodInfo(self._pod(pods), self.timestamp, self.serial)
         self.restore(queued)
         return queued

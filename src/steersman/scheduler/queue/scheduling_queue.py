@@ -405,8 +405,8 @@ class SchedulingQueue(QueueViews):
         )
 
     def restore(self, saved: SavedQueue, pods: Mapping[str, api.Pod]) -> None:
-        """Replace the contents; `pods` are those that exist, by `namespace/name`, and groups must have
-        been added before. Raises `InputError`."""
+        """Replace the contents; `pods` are those that exist, by `namespace/name`, and groups must
+        have been added before. Raises `InputError`."""
         self._queues.clear()
         self.nominator.clear()
         for saved_pod in saved.pods:

@@ -165,14 +165,15 @@ class QueueMetrics(Protocol):
     """Receives the queue's metrics; `observe` exports them under upstream's names."""
 
     def pod_entered(self, queued: Queued, queue: str, event: str, /) -> None:
-        """Count a pod, or the members of a group, that entered `active`, `backoff` or `unschedulable` because of an event
-        (queue_incoming_pods_total)."""
+        """Count a pod, or the members of a group, that entered `active`, `backoff` or
+        `unschedulable` because of an event (queue_incoming_pods_total)."""
 
     def rejection_changed(self, plugin: str, profile: str, by: int, /) -> None:
         """Change the number of waiting pods that a plugin rejects (unschedulable_pods)."""
 
     def measured_hint(self, plugin: str, event: ClusterEvent, hint: HintFn, /) -> HintFn:
-        """Return a plugin's hint function, wrapped for measurement; called once per kind of event."""
+        """Return a plugin's hint function, wrapped for measurement; called once per kind of
+        event."""
 
     def measured_gate(self, check: GateCheck, /) -> Callable[[QueuedPodInfo], None]:
         """Return the check, wrapped for measurement."""

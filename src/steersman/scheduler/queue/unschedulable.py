@@ -23,7 +23,8 @@ _ALL: Final[Mapping[str, Collection[str]]] = {}
 
 
 class UnschedulablePods:
-    """Waiting pods by key, by rejecting plugin, and by the time at which waiting becomes too long."""
+    """Waiting pods by key, by rejecting plugin, and by the time at which waiting becomes too
+    long."""
 
     def __init__(
         self, max_stay: int, profiles: Collection[str], releasing_gates: Collection[str], metrics: QueueMetrics
@@ -121,7 +122,8 @@ class UnschedulablePods:
         return counts
 
     def gated_by(self, plugin: str, uids: Collection[str] | None) -> list[Queued]:
-        """Return the pods with these uids that the plugin gates; all of its pods if `uids` is None."""
+        """Return the pods with these uids that the plugin gates; all of its pods if `uids` is
+        None."""
         gated = self._by_gate.get(plugin, {})
         if uids is None:
             return list(gated.values())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Reserve, Permit and PreBind plugins that apply to a pod, cached by shape; for most pods none do."""
+"""The Reserve, Permit and PreBind plugins that apply to a pod, cached by shape; for most pods none
+do."""
 
 from __future__ import annotations
 

@@ -10,12 +10,14 @@ from steersman.scheduler.runtime.registry import Registry
 
 
 def capabilities_of(registry: Registry, gates: FeatureGates = DEFAULT_GATES) -> Capabilities:
-    """Return the points of the in-tree plugins of the emulated version, and of every other registered plugin."""
+    """Return the points of the in-tree plugins of the emulated version, and of every other
+    registered plugin."""
     return _Capabilities(registry, in_tree_capabilities(gates.version))
 
 
 class _Capabilities(Mapping[str, frozenset[ExtensionPoint]]):
-    """Lazy lookup by name: a plugin of an installed package is imported when the configuration names it."""
+    """Lazy lookup by name: a plugin of an installed package is imported when the configuration
+    names it."""
 
     def __init__(self, registry: Registry, in_tree: Capabilities) -> None:
         self._registry = registry

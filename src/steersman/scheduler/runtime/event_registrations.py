@@ -34,7 +34,8 @@ EventsByResource: TypeAlias = Mapping[str, Collection[ClusterEvent]]
 
 
 def events_by_resource(watched: Iterable[type[api.Object]]) -> EventsByResource:
-    """Return all events of the watched kinds, by the resource of a registration that covers them."""
+    """Return all events of the watched kinds, by the resource of a registration that covers
+    them."""
     events: dict[str, list[ClusterEvent]] = {EventResource.POD: []}
     for event in events_of(watched):
         events.setdefault(event.resource, []).append(event)

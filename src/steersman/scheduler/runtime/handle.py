@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The handle passed to plugins. Implements `framework.handle.PostFilterHandle` and `DevicesHandle`."""
+"""The handle passed to plugins. Implements `framework.handle.PostFilterHandle` and
+`DevicesHandle`."""
 
 from __future__ import annotations
 

@@ -37,7 +37,8 @@ _COROUTINES = frozenset({"pre_bind", "bind", "refresh"})
 
 
 def find(plugin: object, name: str, method: str, arguments: int) -> Method:
-    """Return the plugin's method with `arguments` arguments, the first of which is the cycle state."""
+    """Return the plugin's method with `arguments` arguments, the first of which is the cycle
+    state."""
     function = getattr(plugin, method, None)
     if not callable(function):
         raise PluginError(f'plugin "{name}": method {method}() is missing')

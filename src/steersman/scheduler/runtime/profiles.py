@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds profiles from an effective configuration, with one instance of every plugin per profile."""
+"""Builds profiles from an effective configuration, with one instance of every plugin per
+profile."""
 
 from __future__ import annotations
 

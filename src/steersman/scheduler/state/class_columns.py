@@ -45,7 +45,8 @@ class ClassColumns:
             per_row += counts.astype(np.int64)
 
     def _weights(self, matcher: PodMatcher | WeighingMatcher, namespace_labels: Mapping[str, str]) -> IntColumn:
-        """Return the weight of a pod of each class. Reference: `weighing(matcher)` of each class."""
+        """Return the weight of a pod of each class. Reference: `weighing(matcher)` of each
+        class."""
         weights = np.zeros(len(self._classes), np.int64)
         if len(weights) < _MIN_CLASSES_FOR_COLUMNS:
             weigh = weighing(matcher)

@@ -121,8 +121,8 @@ class GroupHierarchy:
     def find_root(
         self, key: GroupKey, known: dict[GroupKey, GroupKey | None] | None = None
     ) -> tuple[Sequence[GroupKey], GroupKey | None]:
-        """Return the existing groups from this one up to its root, or up to one whose root is known,
-        and the root."""
+        """Return the existing groups from this one up to its root, or up to one whose root is
+        known, and the root."""
         known = known or {}
         path: dict[GroupKey, None] = {}
         current: GroupKey | None = key

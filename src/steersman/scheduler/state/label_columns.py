@@ -26,7 +26,8 @@ _SPARE_KEYS = 8
 
 
 class LabelValues:
-    """Values of one label: int32[capacity] of ids by row (-1: no such label), and the ids by value."""
+    """Values of one label: int32[capacity] of ids by row (-1: no such label), and the ids by
+    value."""
 
     __slots__ = ("__weakref__", "_numbers", "ids", "known")
 

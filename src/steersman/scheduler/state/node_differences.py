@@ -26,7 +26,8 @@ _of_condition = field_getter(Condition, "status.conditions", _IGNORED)
 
 
 def same_for_scheduling(old: Node, new: Node) -> bool:
-    """Return whether the objects differ only in fields that neither columns nor plugins depend on."""
+    """Return whether the objects differ only in fields that neither columns nor plugins depend
+    on."""
     return (
         _of_metadata(old.metadata) == _of_metadata(new.metadata)
         and _beside_metadata_and_status(old) == _beside_metadata_and_status(new)

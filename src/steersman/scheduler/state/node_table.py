@@ -177,8 +177,8 @@ class NodeTable:
         return values.ids, values.known
 
     def row_classes(self) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
-        """Return a row of each class of rows with equal amounts of cpu, memory and pods, and the class of each row; None if
-        there are few rows, or too many classes."""
+        """Return a row of each class of rows with equal amounts of cpu, memory and pods, and the
+        class of each row; None if there are few rows, or too many classes."""
         if self.capacity < row_classes.MIN_ROWS:
             return None
         if self._classes is None:
@@ -236,7 +236,8 @@ class NodeTable:
         return RowLayout(tuple(self.rows.items()), tuple(self._free))
 
     def restore_layout(self, layout: RowLayout) -> None:
-        """Give the same rows to the same names in an empty table. Raises `ValueError` for a layout that cannot be."""
+        """Give the same rows to the same names in an empty table. Raises `ValueError` for a layout
+        that cannot be."""
         rows = [row for _, row in layout.rows]
         capacity = len(rows) + len(layout.free)
         if sorted((*rows, *layout.free)) != list(range(capacity)) or len({name for name, _ in layout.rows}) < len(rows):
@@ -249,7 +250,8 @@ class NodeTable:
             self.names[row] = name
 
     def set_node(self, node: Node) -> None:
-        """Add or replace a node. Raises InputError, before anything changes, for invalid amounts."""
+        """Add or replace a node. Raises InputError, before anything changes, for invalid
+        amounts."""
         row = self.rows.get(node.metadata.name)
         old = None if row is None else self.nodes[row]
         if row is not None and old is not None and same_for_scheduling(old, node):
@@ -274,7 +276,8 @@ class NodeTable:
         self._touch_node(row)
 
     def remove_node(self, name: str) -> None:
-        """Remove the node; its pods stay until they are removed. Raises KeyError if there is none."""
+        """Remove the node; its pods stay until they are removed. Raises KeyError if there is
+        none."""
         row = self.rows[name]
         if self.nodes[row] is None:
             raise KeyError(name)

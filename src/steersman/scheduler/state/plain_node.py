@@ -20,7 +20,8 @@ PODS = "pods"
 
 
 class PlainNodeInfo:
-    """Implements `framework.NodeInfo` with sums of its own, updated by `add_pod` and `remove_pod`."""
+    """Implements `framework.NodeInfo` with sums of its own, updated by `add_pod` and
+    `remove_pod`."""
 
     def __init__(
         self,

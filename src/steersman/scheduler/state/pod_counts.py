@@ -134,7 +134,8 @@ class PodCounts:
                 table.add(row, sign * weight)
 
     def belongs_to_fork(self, label_class: object) -> bool:
-        """Return whether the label class cached in a template belongs to a fork of the simulation."""
+        """Return whether the label class cached in a template belongs to a fork of the
+        simulation."""
         return isinstance(label_class, LabelClass) and label_class.owner is not self._token
 
     def detach(self, row: int, label_keys: Collection[str] | None) -> None:

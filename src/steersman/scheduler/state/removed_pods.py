@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Removal of running pods from the columns for the time of a what-if question.
 
-The cost is proportional to the number of the pods; readers of the table's log update the rows of these
-pods twice. The records of the cache stay.
+The cost is proportional to the number of the pods; readers of the table's log update the rows of
+these pods twice. The records of the cache stay.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from steersman.scheduler.state.node_table import NodeTable
 def removed(table: NodeTable, pods: Iterable[PlacedPod]) -> Iterator[None]:
     """Remove the pods, whose nodes are alive, within a `with` block.
 
-    Afterwards everything is restored, including the order of the pods on their nodes and the state of
-    their ports. Pods may be added in the block if they are removed again.
+    Afterwards everything is restored, including the order of the pods on their nodes and the state
+    of their ports. Pods may be added in the block if they are removed again.
     """
     generation = table.generation
     gone: list[PlacedPod] = []

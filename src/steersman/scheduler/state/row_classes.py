@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classes of rows with equal amounts: what a kernel says about one row of a class holds for all.
 
-Large clusters have few kinds of nodes, and most nodes of a kind run the same pods. The first scan of
-a new pod template evaluates one row of each class (`engine.columns`) instead of all rows.
+Large clusters have few kinds of nodes, and most nodes of a kind run the same pods. The first scan
+of a new pod template evaluates one row of each class (`engine.columns`) instead of all rows.
 """
 
 from __future__ import annotations

@@ -123,7 +123,8 @@ def _validate_tree(table: NodeTable) -> None:
 
 @CACHE_CHECKS.register(GROUP_ROOTS)
 def _validate_groups(cache: Cache) -> None:
-    """Compare the hierarchy of groups with the objects, and the members on nodes with the records."""
+    """Compare the hierarchy of groups with the objects, and the members on nodes with the
+    records."""
     groups = cache.pod_groups
     if groups is None:
         return

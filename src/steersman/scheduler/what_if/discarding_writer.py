@@ -11,7 +11,8 @@ from steersman.framework import Failure, PodInfo, Status
 
 
 class DiscardingWriter:
-    """An `ApiWriter` that discards every write. Writes to pods behave as if the pod were deleted."""
+    """An `ApiWriter` that discards every write. Writes to pods behave as if the pod were
+    deleted."""
 
     binds_at_once = False
 

@@ -154,7 +154,8 @@ class _Fill:
         return admitted if profile is not None and self._is_decided_by_cycle(info, profile) else None
 
     def _is_decided_by_cycle(self, pod: PodInfo, profile: Profile) -> bool:
-        """Return whether the cycle alone decides on the pod, and no other pod waits for it to be bound."""
+        """Return whether the cycle alone decides on the pod, and no other pod waits for it to be
+        bound."""
         scheduler = self._scheduler
         if not self._what_if.is_decided_by_cycle(pod) or profile.post_bind:
             return False
@@ -182,7 +183,8 @@ class _Fill:
     def _infos(
         self, pods: Sequence[NewPod], prototype: api.Pod, ledger: QuotaLedger | None
     ) -> tuple[list[PodInfo], _Refusal | None]:
-        """Return the pods as the cycle sees them, up to the first that a quota refuses, and that refusal."""
+        """Return the pods as the cycle sees them, up to the first that a quota refuses, and that
+        refusal."""
         shapes, meta, infos = self._scheduler.cache.shapes, prototype.metadata, list[PodInfo]()
         for new in pods:
             name = new.pod.metadata.name
@@ -221,7 +223,8 @@ class _Fill:
         return self._refusal(latest[-1])
 
     def _created(self, obj: T) -> T:
-        """Store the object and return it. Raises `OverLimit` if a quota or limit range refuses it, else `InputError`."""
+        """Store the object and return it. Raises `OverLimit` if a quota or limit range refuses it,
+        else `InputError`."""
         try:
             return self._store.create(obj)
         except OverLimit:

@@ -97,7 +97,8 @@ class PodEviction:
     """Eviction of one pod on a trial, and the pods that its controller has created since."""
 
     def __init__(self, trial: Simulation, pod: str) -> None:
-        """Evict the pod `namespace/name`. Raises `InputError` if a disruption budget does not allow it."""
+        """Evict the pod `namespace/name`. Raises `InputError` if a disruption budget does not allow
+        it."""
         self._trial = trial
         self._pod = pod
         place = _place(trial.cluster.get(api.Pod, pod))

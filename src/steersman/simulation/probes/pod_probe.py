@@ -136,8 +136,8 @@ class PodProbe:
 
 
 def missing_permission(simulation: Simulation, pod: api.Pod) -> str:
-    """Return why a pod that fits would not be bound now: a Reserve or Permit plugin rejects it, or lets it wait although all
-    pending pods are tried with it. "" if it would be bound."""
+    """Return why a pod that fits would not be bound now: a Reserve or Permit plugin rejects it, or
+    lets it wait although all pending pods are tried with it. "" if it would be bound."""
     info = WhatIfScheduler(simulation.scheduler).info(pod)
     if not _profile_for(simulation.scheduler.profiles, pod).permit.for_pod(info):
         return ""

@@ -24,7 +24,8 @@ from steersman.simulation.virtual_time.writer import EmbeddedWriter
 
 
 class PodTimes:
-    """Creation and completion times of pods by uid, in seconds since the start of the simulation."""
+    """Creation and completion times of pods by uid, in seconds since the start of the
+    simulation."""
 
     def __init__(self, store: Store, now: Callable[[], float]) -> None:
         self._now = now
@@ -211,7 +212,8 @@ class NamespaceSummary(msgspec.Struct, frozen=True, rename="camel"):
     finished: int
     wait_mean: float
     wait_max: float
-    #: Mean over finished pods of the time from creation to end, divided by the time on a node; None if none has run.
+    #: Mean over finished pods of the time from creation to end, divided by the time on a node; None
+    #: if none has run.
     slowdown_mean: float | None
     #: Time with a node divided by time since creation, over all pods: 0 to 1.
     served: float
@@ -230,7 +232,8 @@ def summaries(placements: Iterable[Placement], end: float) -> dict[str, Namespac
 
 
 def jain_index(values: Sequence[float]) -> float:
-    """Return (Σx)² / (n·Σx²): 1 if all values are equal, 1/n if one has everything; 1 without values or if all are 0."""
+    """Return (Σx)² / (n·Σx²): 1 if all values are equal, 1/n if one has everything; 1 without
+    values or if all are 0."""
     squares = len(values) * math.fsum(value * value for value in values)
     return round(math.fsum(values) ** 2 / squares, 6) if squares else 1.0
 

@@ -110,7 +110,8 @@ class Result:
 
     @cached_property
     def by_namespace(self) -> Mapping[str, NamespaceSummary]:
-        """Return waiting times, slowdown and resources of the pods in `placements`, by namespace."""
+        """Return waiting times, slowdown and resources of the pods in `placements`, by
+        namespace."""
         return summaries(self.placements.values(), self._seconds)
 
     @property
@@ -121,7 +122,8 @@ class Result:
         return round(max(ends) - min(each.created for each in self.placements.values()), 6) if ends else 0.0
 
     def jain_index(self, column: str = "served") -> float:
-        """Return Jain's fairness index of a number of `by_namespace`: 1 if it is equal for all namespaces."""
+        """Return Jain's fairness index of a number of `by_namespace`: 1 if it is equal for all
+        namespaces."""
         values = [getattr(each, column, None) for each in self.by_namespace.values()]
         if any(isinstance(value, str) or (value is None and column != "slowdown_mean") for value in values):
             known = ", ".join(NamespaceSummary.__struct_fields__[1:])

@@ -97,7 +97,8 @@ class Series:
 
     @cached_property
     def lanes(self) -> dict[str, list[int]]:
-        """Pods in each part of the queue: active, backoff, errorBackoff, unschedulable, gated, inFlight."""
+        """Pods in each part of the queue: active, backoff, errorBackoff, unschedulable, gated,
+        inFlight."""
         return _counts([sample.lanes for sample in self._samples])
 
     @cached_property

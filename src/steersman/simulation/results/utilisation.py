@@ -98,7 +98,8 @@ def node_arrays(table: NodeTable) -> NodeArrays:
 def resource_columns(
     table: NodeTable, max_extended: int = MAX_EXTENDED
 ) -> Iterator[tuple[str, tuple[IntColumn, IntColumn]]]:
-    """Yield each resource with copies of its requested and allocatable columns, of the rows that have a node."""
+    """Yield each resource with copies of its requested and allocatable columns, of the rows that
+    have a node."""
     alive, offered = table.alive, table.offered
     for name in (*CORE_RESOURCES, *offered.extended(max_extended)):
         if offered.has(name):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures of a scenario (waiting times, nodes, cost, completions), collected while it runs.
 
-`Measurements` watches pods and nodes; `numbers` returns all measures. Expectations compare them with
-bounds: `pending: 0`, `waitP99: "<= 30s"`, `nodes: "3..10"`.
+`Measurements` watches pods and nodes; `numbers` returns all measures. Expectations compare them
+with bounds: `pending: 0`, `waitP99: "<= 30s"`, `nodes: "3..10"`.
 """
 
 from __future__ import annotations

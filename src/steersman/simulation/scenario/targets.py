@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets of steps, objects such as `deployment/default/web` and nodes by name, pattern or label, and
-the merge patches for rollouts and load changes of workloads.
+"""Targets of steps, objects such as `deployment/default/web` and nodes by name, pattern or label,
+and the merge patches for rollouts and load changes of workloads.
 
 `actions` applies the patches. The functions raise `InputError` for missing objects and fields.
 """

@@ -67,7 +67,8 @@ class SeedRange(DocumentPart, frozen=True):
 
 
 class Sweep(DocumentPart, frozen=True, kw_only=True):
-    """Many runs: every configuration on every input, with every combination of parameters and every seed."""
+    """Many runs: every configuration on every input, with every combination of parameters and every
+    seed."""
 
     api_version: Annotated[str, Meta(description="`steersman.dev/v1alpha1`.")] = SWEEP_VERSION
     kind: Annotated[str, Meta(description="`Sweep`.")] = SWEEP_KIND

@@ -157,7 +157,8 @@ class Parameters:
         return int(value) if isinstance(value, float) else value
 
     def template_value(self, value: object) -> object:
-        """Return the value of `$name` or `$name|default`, whose default is YAML, or the value itself."""
+        """Return the value of `$name` or `$name|default`, whose default is YAML, or the value
+        itself."""
         if not isinstance(value, str) or not value.startswith("$"):
             return value
         name, bar, default = value[1:].partition("|")

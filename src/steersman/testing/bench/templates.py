@@ -53,7 +53,8 @@ class Template:
         self._block: go_templates.Block | None = None
 
     def draft(self, index: int = 0, count: int = 1, parameters: Mapping[str, Any] = NO_PARAMETERS) -> Draft:
-        """Return the object with this index, out of `count`, of an operation with these parameters."""
+        """Return the object with this index, out of `count`, of an operation with these
+        parameters."""
         if not go_templates.has_expressions(self._text):
             if self._only is None:
                 self._only = self._decoded(self._text)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Golden bundles: files with a JSON document per line, of one of four kinds, run line by line.
 
-`steersman conformance` calls `run_bundle`, which uses `scenarios` and `compare`, `group_replay` and `group_levels`,
-`queue_traces` or `config_documents`. The kind is detected from the content.
+`steersman conformance` calls `run_bundle`, which uses `scenarios` and `compare`, `group_replay` and
+`group_levels`, `queue_traces` or `config_documents`. The kind is detected from the content.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""API server of a scenario with pod groups: stores objects and the scheduler's writes, and passes changes on.
+"""API server of a scenario with pod groups: stores objects and the scheduler's writes, and passes
+changes on.
 
     writes of the scheduler ─► GroupWriter ─► StoredObjects ─► take_changes() ─► ingest
 
@@ -61,7 +62,8 @@ class StoredObjects:
         return stored
 
     def delete(self, kind: type[api.Object], key: str) -> None:
-        """Delete the object; a deleted pod leaves its claims, and unused claims lose their allocation."""
+        """Delete the object; a deleted pod leaves its claims, and unused claims lose their
+        allocation."""
         deleted = self._objects.pop((kind, key), None)
         if deleted is None:
             return
@@ -89,7 +91,8 @@ class GroupWriter(DiscardingWriter):
         """`start_index` determines the start time of a bound pod by its name."""
         self._objects = objects
         self._start_index = start_index
-        #: Node by name of a bound pod, and the latest failure by name of a pod; emptied for each cycle.
+        #: Node by name of a bound pod, and the latest failure by name of a pod; emptied for each
+        #: cycle.
         self.bound: dict[str, str] = {}
         self.failures: dict[str, Failure] = {}
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scheduling cycles of pod groups as the corpus describes them: what a cycle has tried and chosen.
 
-`cycle_document` turns a `GroupCycle`, which observers of the scheduler receive, into JSON. The results of the members
-come from the writes of the scheduler: bindings and PodScheduled conditions.
+`cycle_document` turns a `GroupCycle`, which observers of the scheduler receive, into JSON. The
+results of the members come from the writes of the scheduler: bindings and PodScheduled conditions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ Document = dict[str, Any]
 
 
 def cycle_document(cycle: GroupCycle, pods: Sequence[Document], conditions: Mapping[str, Document | None]) -> Document:
-    """Return the cycle with the results of its members and the conditions of its leaf groups by name."""
+    """Return the cycle with the results of its members and the conditions of its leaf groups by
+    name."""
     is_tree = cycle.group.kind is GroupKind.COMPOSITE
     document: Document = {
         "entity": cycle.group.kind.value,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparison of results of scenarios with pod groups, at three levels.
 
-Level 1 has the sequence of cycles with outcomes, nodes and placements, and where pods wait. Level 2 adds attempts,
-scores, nominations, victims and claims, level 3 all texts. Which devices were taken does not count.
+Level 1 has the sequence of cycles with outcomes, nodes and placements, and where pods wait. Level 2
+adds attempts, scores, nominations, victims and claims, level 3 all texts. Which devices were taken
+does not count.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def agreed_level(expected: Document, actual: Document) -> int:
 
 
 def located_differences(expected: Document, actual: Document) -> Iterator[tuple[str, GoldenDifference]]:
-    """Yield the differences at the strictest level with their place; nothing after the first cycle of another entity."""
+    """Yield the differences at the strictest level with their place; nothing after the first cycle
+    of another entity."""
     theirs, ours = (_view(result, LEVELS[-1]) for result in (expected, actual))
     for number, (wanted, got) in enumerate(zip(theirs["cycles"], ours["cycles"], strict=False), start=1):
         place = f"cycle {number}, {wanted.get('pod') or wanted.get('group')}"

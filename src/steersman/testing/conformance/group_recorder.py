@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of scheduling cycles in the format of scenarios with pod groups, from what observers see.
 
-A cycle is that of a pod, or that of a group or a hierarchy of groups. Its results are complete after the bindings.
+A cycle is that of a pod, or that of a group or a hierarchy of groups. Its results are complete
+after the bindings.
 """
 
 from __future__ import annotations
@@ -128,7 +129,8 @@ def _resources(state: CycleState, node: str) -> Document:
 
 
 def _canonical(document: Document) -> Document:
-    """Return the cycle of a pod without empty parts, in the order and the short form of the corpus."""
+    """Return the cycle of a pod without empty parts, in the order and the short form of the
+    corpus."""
     result = {name: part for name, part in document.items() if part or name == "feasible"}
     if "feasible" in result and not result["feasible"]:
         del result["feasible"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replays golden scenarios with pod groups: the scheduling queue determines the order of the cycles.
+"""Replays golden scenarios with pod groups: the scheduling queue determines the order of the
+cycles.
 
     pods arrive ─► round: cycles until the active queue is empty ─► victims are deleted ─► up to two more rounds
                    └──────────────────── again after each step ◄── operations and time of the step
@@ -140,7 +141,8 @@ class GroupReplay:
                 self._victims.update(dict.fromkeys(preemption.get("victims", ())))
 
     async def _finish_spawned(self) -> None:
-        """Run background work in its order; the next coroutine starts when the previous one has ended or waits."""
+        """Run background work in its order; the next coroutine starts when the previous one has
+        ended or waits."""
         running: list[asyncio.Task[None]] = []
         while self._spawned:
             running.append(asyncio.ensure_future(self._spawned.pop(0)))

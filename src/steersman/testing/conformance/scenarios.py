@@ -231,7 +231,8 @@ def evaluation_document(evaluation: Evaluation, all_nodes: Sequence[str]) -> Res
 
 
 def extended_document(selection: Selection | None) -> Result:
-    """Return `feasible` and `scores` after the extenders; without a selection no node has passed them."""
+    """Return `feasible` and `scores` after the extenders; without a selection no node has passed
+    them."""
     document: Result = {"feasible": sorted(selection.nodes) if selection is not None else [], "scores": None}
     if selection is not None and selection.table is not None:
         scores = score_document(selection.table)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extenders of golden scenarios: the product's HTTP client with a transport that answers from a script.
+"""Extenders of golden scenarios: the product's HTTP client with a transport that answers from a
+script.
 
 cycle ─► HttpExtender ─► ScriptedTransport ─► answer by extender, verb and pod
                                 └──────────► `calls`, as the corpus records requests

@@ -62,7 +62,8 @@ class Setting(WhatIfScheduler):
         )
         self.writer = ScenarioWriter()
         self.transport = ScriptedTransport(extenders or {})
-        #: Background work of the latest cycle, which cannot run inside the event loop of a cycle with extenders.
+        #: Background work of the latest cycle, which cannot run inside the event loop of a cycle
+        #: with extenders.
         self._spawned: list[Coroutine[Any, Any, None]] = []
         options = SchedulerOptions(loaded, gates, scalar=scalar)
         called = scripted_extenders(loaded, self.transport) if extenders is not None else ()
@@ -71,7 +72,8 @@ class Setting(WhatIfScheduler):
         self.search_all_candidates(detailed=True)
 
     def decide_with_extenders(self, pod: PodInfo, observer: Callable[[PodInfo, Evaluation], None]) -> Decision:
-        """Run a cycle for the pod with the extenders that are interested in it, then its background work.
+        """Run a cycle for the pod with the extenders that are interested in it, then its background
+        work.
 
         Without extenders the cycle needs no event loop.
         """
@@ -82,7 +84,8 @@ class Setting(WhatIfScheduler):
         return decision
 
     def bind(self, decision: Scheduled) -> tuple[Status | None, bool]:
-        """Bind a scheduled pod; return the failure, if any, and whether an extender was the binder."""
+        """Bind a scheduled pod; return the failure, if any, and whether an extender was the
+        binder."""
         self.writer.has_bound = False
         failure = asyncio.run(self.scheduler.binding.bind(decision, self.profiles[decision.profile]))
         return failure, failure is None and not self.writer.has_bound

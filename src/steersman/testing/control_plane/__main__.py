@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m steersman.testing.control_plane [--version 1.37] [PROGRAM…]`: prints the binaries' folder.
+"""`python -m steersman.testing.control_plane [--version 1.37] [PROGRAM…]`: prints the binaries'
+folder.
 
 Prints an error if one is missing. Used by `make e2e`; other programs than etcd, kube-apiserver and
 kube-scheduler must be named.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locations of the binaries of a real cluster, which `make e2e` builds, for each Kubernetes version.
+"""Locations of the binaries of a real cluster, which `make e2e` builds, for each Kubernetes
+version.
 
 `Binaries.find` requires etcd, kube-apiserver and kube-scheduler; others are found on demand.
 """

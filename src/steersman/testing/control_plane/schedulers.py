@@ -74,7 +74,8 @@ class KubeScheduler(SchedulerProcess):
 
 
 class Steersman(SchedulerProcess):
-    """`steersman run` process with the current interpreter, emulating the version of the control plane."""
+    """`steersman run` process with the current interpreter, emulating the version of the control
+    plane."""
 
     def __init__(self, plane: ControlPlane, **settings: Unpack[SchedulerSettings]) -> None:
         program = [sys.executable, "-m", "steersman", "run", f"--emulated-version={plane.binaries.version}"]

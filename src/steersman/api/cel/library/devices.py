@@ -24,5 +24,6 @@ def _includes(target: Value, value: Value) -> bool:
 
 
 def _unreachable(*args: Value) -> Value:
-    """Stand for functions of an authorizer, which no expression has: they are declared for equal checker messages."""
+    """Stand for functions of an authorizer, which no expression has: they are declared for equal
+    checker messages."""
     raise no_such_overload()

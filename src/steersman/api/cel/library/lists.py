@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of lists and sets: `sum`, `min`, `sort`, `slice`, `flatten`, `distinct`, `sets.contains` and others.
+"""Functions of lists and sets: `sum`, `min`, `sort`, `slice`, `flatten`, `distinct`,
+`sets.contains` and others.
 
 Includes `cel.@mapInsert`, to which `transformMap` and `transformMapEntry` expand.
 """

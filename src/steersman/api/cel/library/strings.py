@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""String functions: `charAt`, `indexOf`, `replace`, `split`, `substring`, `trim`, `join`, `strings.quote`.
+"""String functions: `charAt`, `indexOf`, `replace`, `split`, `substring`, `trim`, `join`,
+`strings.quote`.
 
 Positions count characters, as in Python; differences of upstream are implemented.
 """

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parser of Go's regular expressions: rejects invalid ones with Go's messages, and estimates program size.
+"""Parser of Go's regular expressions: rejects invalid ones with Go's messages, and estimates
+program size.
 
-It outputs the same expression for RE2. The dialects differ only in details: here, group names may repeat, and
-`\\p` knows more names. An explicit stack of groups avoids recursion.
+It outputs the same expression for RE2. The dialects differ only in details: here, group names may
+repeat, and `\\p` knows more names. An explicit stack of groups avoids recursion.
 """
 
 from __future__ import annotations

@@ -68,14 +68,15 @@ _GROWING: Final = (api.PersistentVolumeClaim, api.Service)
 
 
 class KubeAdmission:
-    """Implements `store.Admission` with the rules of a kube-apiserver v1.36 in its default configuration.
+    """Implements `store.Admission` with the rules of a kube-apiserver v1.36 in its default
+    configuration.
 
     `check_pod` raises errors of a pod before admission, for hosts with pod annotations. With
     `enforces_classes`, a new pod is rejected if its runtime class does not exist, or if its
     priority or preemption policy differs from its priority class. With `assigns_service_accounts`,
     new pods without a service account get their namespace's default one, as by the admission plugin
-    ServiceAccount; its existence is not checked, and no token is mounted. `group_policies` says whether
-    pod groups have preemption policies (gate PodGroupPreemptionPolicy).
+    ServiceAccount; its existence is not checked, and no token is mounted. `group_policies` says
+    whether pod groups have preemption policies (gate PodGroupPreemptionPolicy).
     """
 
     def __init__(

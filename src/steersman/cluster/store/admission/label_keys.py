@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`matchLabelKeys` and `mismatchLabelKeys`: adds the pod's label values to the label selectors of its terms.
+"""`matchLabelKeys` and `mismatchLabelKeys`: adds the pod's label values to the label selectors of
+its terms.
 
 For pod affinity and anti-affinity terms and topology spread constraints. A term without a selector
 matches nothing in any case. A requirement that already exists is not added again.

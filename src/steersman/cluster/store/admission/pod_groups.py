@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Admission of pod groups: finalizer, disruption mode, priority and preemption policy of new groups.
+"""Admission of pod groups: finalizer, disruption mode, priority and preemption policy of new
+groups.
 
-As for pods (`priority`), simulations keep a group's own priority, and an API server rejects it if the class differs.
+As for pods (`priority`), simulations keep a group's own priority, and an API server rejects it if
+the class differs.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ _replace = msgspec.structs.replace
 
 class GroupAdmission:
     """Completes new groups. `has_policies` says whether groups have preemption policies (gate
-    PodGroupPreemptionPolicy); with `enforces_classes`, values that differ from the priority class are rejected."""
+    PodGroupPreemptionPolicy); with `enforces_classes`, values that differ from the priority class
+    are rejected."""
 
     def __init__(self, *, enforces_classes: bool = False, has_policies: bool = False) -> None:
         self._enforces_classes = enforces_classes

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pod Security admission: policies in namespace labels, and the checks of the levels `baseline` and `restricted`.
+"""Pod Security admission: policies in namespace labels, and the checks of the levels `baseline` and
+`restricted`.
 
 Input: namespace labels, and metadata and spec of a pod or pod template as JSON. `CHECKS` lists the
 checks in the order of messages; a check returns its violation. Used by `apiserver.pod_security` for
@@ -78,7 +79,8 @@ class Policy(NamedTuple):
 def policy_of(labels: Mapping[str, str]) -> Policy:
     """Return the policy in a namespace's labels. The warning level defaults to the enforced one.
 
-    An invalid level is enforced as `restricted` and causes no warnings; an invalid version means `latest`.
+    An invalid level is enforced as `restricted` and causes no warnings; an invalid version means
+    `latest`.
     """
     if not any(name.startswith(PREFIX) for name in labels):
         return Policy()

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Admission of pods: the order of the rules, and the small rules.
 
-The order is an API server's: field defaults, limit ranges, priority and tolerations, runtime class, then what
-happens just before storage. A pod that another cluster admitted (it is on a node, or was created earlier) is
-not completed as new. An API client may create a pod on a node, which is admitted as new.
+The order is an API server's: field defaults, limit ranges, priority and tolerations, runtime class,
+then what happens just before storage. A pod that another cluster admitted (it is on a node, or was
+created earlier) is not completed as new. An API client may create a pod on a node, which is
+admitted as new.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runtime classes: pod overhead and node selection.
 
-A pod with a missing class is admitted unchanged unless classes are required: dumps and manifests often lack them.
+A pod with a missing class is admitted unchanged unless classes are required: dumps and manifests
+often lack them.
 """
 
 from __future__ import annotations

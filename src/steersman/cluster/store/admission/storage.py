@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Defaults of claims, volumes and CSI drivers.
 
-A volume without a claim becomes available at once, because upstream's controller for this does not run here.
+A volume without a claim becomes available at once, because upstream's controller for this does not
+run here.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Admission of workloads, Jobs and CronJobs: the defaults of `api.defaults.workloads`, applied to structs.
+"""Admission of workloads, Jobs and CronJobs: the defaults of `api.defaults.workloads`, applied to
+structs.
 
 Objects are converted to JSON, defaulted and converted back, so that defaults are defined once.
 Complete objects stay identical, so that writers detect that nothing changed.

@@ -3,8 +3,8 @@
 
 `plugin` has the extension points. Around it, in the order of a cycle: `claims` (a pod's claims and
 the devices in use), `extended_resources` (backed by devices), `pre_filter`, `filtering` with
-`filter_cache`, `scoring`, `binding` (PreBind), `group_claims` (pod groups), `hints`. `allocation` is
-the allocator.
+`filter_cache`, `scoring`, `binding` (PreBind), `group_claims` (pod groups), `hints`. `allocation`
+is the allocator.
 """
 
 from steersman.scheduler.plugins.dynamic_resources.claims import (

@@ -69,7 +69,8 @@ class DeviceReports(Protocol):
         """A claim for extended resources was created, or could not be."""
 
     def devices_awaited(self, claims: Iterable[api.ResourceClaim], seconds: float, status: str) -> None:
-        """A wait for devices with binding conditions ended: `success`, `failure`, `timeout` or `error`."""
+        """A wait for devices with binding conditions ended: `success`, `failure`, `timeout` or
+        `error`."""
 
 
 class ClaimBinder:

@@ -3,8 +3,8 @@
 
 Members of one group share an allocation before it is written: Reserve of the first member makes it,
 and PreFilter of the others finds it in `GroupClaims`. A claim that the PodGroup lists as its own is
-reserved for the group instead of the pod. If the group cannot be placed, `GroupRelease` frees claims
-that keep its members from nodes.
+reserved for the group instead of the pod. If the group cannot be placed, `GroupRelease` frees
+claims that keep its members from nodes.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ class GroupRelease:
         self._deallocated: set[str] = set()
 
     def run(self, state: CycleState, group: PodGroupInfo) -> Status:
-        """Free claims, and return what was done; the group is tried again when they have changed."""
+        """Free claims, and return what was done; the group is tried again when they have
+        changed."""
         if group.is_composite or (self._respects_topology and _is_constrained(group)):
             return unschedulable()
         members = PreFilteredMembers.of_cycle(state)
@@ -170,7 +171,8 @@ class GroupRelease:
         return None
 
     def _deallocate(self, claim: api.ResourceClaim) -> Status | None:
-        """Deallocate the claim. The second time the API server refuses it: the claim has changed."""
+        """Deallocate the claim. The second time the API server refuses it: the claim has
+        changed."""
         key = api.key(claim)
         if key in self._deallocated:
             return error(ERR_CONFLICT.format(claim.metadata.name))

@@ -263,7 +263,8 @@ class RequiredTermsKernel(GroupingFilterKernel):
 
 
 def _rejecting_tables(unwanted: Sequence[TermPods], objecting: MatchingTerms) -> Iterator[Weighted]:
-    """Yield the tables whose pods keep a pod away. A function: a method would make a reference cycle."""
+    """Yield the tables whose pods keep a pod away. A function: a method would make a reference
+    cycle."""
     yield from ((1, pods.table) for pods in unwanted if pods.table.total)
     yield from ((1, table) for table in objecting.tables())
 
@@ -285,7 +286,8 @@ class _Affinity(PodDemand):
             self.weight = MatchedPodWeight(matcher, view.namespace_labels)
 
     def features(self) -> list[RowFeature]:
-        """Return the domain of each row by topology key, or its pods if every row has a domain of its own."""
+        """Return the domain of each row by topology key, or its pods if every row has a domain of
+        its own."""
         return [_pods_feature(t) if t.topology.one_row_per_domain else domain_feature(t.topology) for t in self.tables]
 
     def far_groups(self, groups: Sequence[tuple[int, ...]]) -> list[bool]:

@@ -61,7 +61,8 @@ class TermFeatures:
         return sums
 
     def _sum(self, row: int) -> int:
-        """Return what the tables with a domain per row count on the row, as a non-negative number."""
+        """Return what the tables with a domain per row count on the row, as a non-negative
+        number."""
         total = 0
         for weight, table in self._tables():
             if table.topology.one_row_per_domain:

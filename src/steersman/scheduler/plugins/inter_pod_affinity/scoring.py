@@ -180,7 +180,8 @@ class PreferredTermsKernel(GroupingScoreKernel):
 def _counting_tables(
     own: Sequence[Weighted], hard_weight: int, requiring: MatchingTerms, liking: MatchingTerms, disliking: MatchingTerms
 ) -> Iterator[Weighted]:
-    """Yield the tables that count a pod, with their weights. A function: a method would make a reference cycle."""
+    """Yield the tables that count a pod, with their weights. A function: a method would make a
+    reference cycle."""
     for entry in own:
         if entry[1].total:
             yield entry

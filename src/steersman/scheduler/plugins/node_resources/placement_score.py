@@ -2,7 +2,8 @@
 """The placement score of NodeResourcesFit: how much of the resources of all nodes of a placement is
 used with the members of the group placed there.
 
-Always by the strategy MostAllocated, whatever the configured one is, with its resources and weights.
+Always by the strategy MostAllocated, whatever the configured one is, with its resources and
+weights.
 """
 
 from __future__ import annotations

@@ -74,7 +74,8 @@ class MatchAttribute(Constraint):
 
 
 class CommonValue(Constraint):
-    """With DRAListTypeAttributes: one value is in the lists of all devices. A scalar is a list of one."""
+    """With DRAListTypeAttributes: one value is in the lists of all devices. A scalar is a list of
+    one."""
 
     def __init__(self, attribute: str, requests: Collection[str]) -> None:
         super().__init__(attribute, requests)
