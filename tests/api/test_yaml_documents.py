@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from steersman.api import yaml_documents
 from steersman.api.yaml_documents import documents
 from steersman.base.errors import InputError
 
@@ -62,6 +63,13 @@ def test_merge_keys_are_merged_and_overridden() -> None:
 
 def test_empty_documents_are_kept_as_none() -> None:
     assert list(documents("---\n---\na: 1\n---\n")) == [None, {"a": 1}, None]
+
+
+def test_millions_of_empty_documents_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml_documents, "MAX_EMPTY_DOCUMENTS", 3)
+    assert list(documents("---\n---\n---\n---\na: 1\n")) == [None, None, None, {"a": 1}]
+    with pytest.raises(InputError, match="has more than 3 empty documents; remove the superfluous lines `---`"):
+        list(documents("---\n" * 5))
 
 
 @pytest.mark.parametrize(

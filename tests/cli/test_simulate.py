@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -178,6 +179,19 @@ def test_large_clusters_are_cut_to_their_fullest_nodes(tmp_path: Path) -> None:
     lines = output.splitlines()
     assert "(12 more nodes, less full; -o json has all)" in lines
     assert lines[4].startswith("n1 ")
+
+
+def test_long_lists_are_shortened(tmp_path: Path) -> None:
+    devices = ", ".join(f"example.com/device-{number}: 1" for number in range(2_000))
+    node = f"apiVersion: v1\nkind: Node\nmetadata: {{name: x}}\nstatus: {{allocatable: {{cpu: 1, {devices}}}}}\n"
+    gates = ", ".join(f"{{name: example.com/gate-{number}}}" for number in range(2_000))
+    gated = BIG_POD.replace("spec:", f"spec:\n  schedulingGates: [{gates}]")
+    result = steersman("simulate", "-f", cluster(tmp_path, node, gated), "--explain", "big", "--fixes")
+    assert result.exit_code == 0, result.output
+    assert max(map(len, result.stdout.splitlines())) < 2_500
+    assert "(1980 more resources, less full; -o json has all)" in result.stdout
+    assert "lift the scheduling gate example.com/gate-7 and 1,992 more" in " ".join(result.stdout.split())
+    assert re.search(r"example.com/gate-0 .* … and \d\d,\d{3} more characters", result.stdout)
 
 
 HOSTILE = "\x1b[2J\u202e\x9b31m"

@@ -18,6 +18,8 @@ from steersman.base.printable_text import printable
 _GAP: Final = "  "
 _MIN_WIDTH: Final = 12
 """Minimum width of a text column."""
+MAX_PROSE: Final = 2_000
+"""Longer lines of prose, such as messages that list thousands of items, are shortened."""
 
 
 def aligned(rows: Sequence[Sequence[str]], right_from: int | None = None, width: int | None = None) -> list[str]:
@@ -36,7 +38,8 @@ def aligned(rows: Sequence[Sequence[str]], right_from: int | None = None, width:
 
 
 def wrapped(line: str, width: int | None) -> list[str]:
-    """Wrap a line of prose; continuation lines are indented by two more spaces."""
+    """Wrap and shorten a line of prose; continuation lines are indented by two more spaces."""
+    line = _shortened(line)
     if width is None or len(line) <= width:
         return [line]
     indent = line[: len(line) - len(line.lstrip())]
@@ -44,7 +47,8 @@ def wrapped(line: str, width: int | None) -> list[str]:
 
 
 def wrap_hanging(first: str, text: str, width: int | None) -> list[str]:
-    """Wrap a text after a prefix; continuation lines are aligned with the text."""
+    """Wrap and shorten a text after a prefix; continuation lines are aligned with the text."""
+    text = _shortened(text)
     if width is None:
         return [f"{first}{text}"]
     return wrap(
@@ -55,6 +59,13 @@ def wrap_hanging(first: str, text: str, width: int | None) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= MAX_PROSE:
+        return text
+    start = text[:MAX_PROSE].rpartition(" ")[0] or text[:MAX_PROSE]
+    return f"{start} … and {len(text) - len(start):,} more characters"
 
 
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _ALWAYS_SHOWN: Final = ("cpu", "memory", "pods")
 MAX_NODES: Final = 50
 """Maximum number of nodes in a table, the fullest ones; JSON and YAML contain all."""
+MAX_RESOURCES: Final = 20
+"""Maximum number of resources in a table, the fullest ones besides CPU, memory and pods."""
 
 
 def as_table(
@@ -111,7 +113,10 @@ def _groups(groups: Iterable[GroupResult], width: int | None) -> Iterator[str]:
 
 def _utilisation(result: Result, width: int | None) -> Iterator[str]:
     nodes, cluster = result.utilisation.nodes, result.utilisation.cluster
-    resources = [*_ALWAYS_SHOWN, *(name for name, usage in cluster.items() if _is_worth_showing(name, usage))]
+    others = [name for name, usage in cluster.items() if _is_worth_showing(name, usage)]
+    if len(others) > MAX_RESOURCES:
+        others.sort(key=lambda name: -cluster[name].fraction)
+    resources = [*_ALWAYS_SHOWN, *others[:MAX_RESOURCES]]
     shown = list(nodes)
     if len(shown) > MAX_NODES:
         shown.sort(key=lambda name: (-_cpu_fraction(nodes[name]), name))
@@ -122,6 +127,8 @@ def _utilisation(result: Result, width: int | None) -> Iterator[str]:
     yield from aligned(rows, 1, width)
     if len(shown) < len(nodes):
         yield f"({len(nodes) - len(shown)} more nodes, less full; -o json has all)"
+    if len(others) > MAX_RESOURCES:
+        yield f"({len(others) - MAX_RESOURCES} more resources, less full; -o json has all)"
 
 
 def _is_worth_showing(name: str, usage: Usage) -> bool:

@@ -32,6 +32,8 @@ DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
 _REJECTING: Final = (NO_SCHEDULE, NO_EXECUTE)
 _MAX_SKEW: Final = 1000
+_MAX_GATES: Final = 8
+"""Maximum number of scheduling gates that are named in a sentence."""
 _GATE_OWNERS: Final = {
     "grove.io": "Grove",
     "kueue.x-k8s.io": "Kueue",
@@ -272,7 +274,9 @@ def gates_text(gates: Sequence[api.PodSchedulingGate]) -> str:
 
 
 def _gates_clause(form: str, gates: Sequence[api.PodSchedulingGate]) -> str:
-    return " and ".join(form.format(_gate_owner(gate.name), f"the scheduling gate {gate.name}") for gate in gates)
+    named, more = gates[:_MAX_GATES], len(gates) - _MAX_GATES
+    clauses = (form.format(_gate_owner(gate.name), f"the scheduling gate {gate.name}") for gate in named)
+    return " and ".join((*clauses, *([f"{more:,} more"] if more > 0 else ())))
 
 
 def _gate_owner(gate: str) -> str:
