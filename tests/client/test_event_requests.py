@@ -24,6 +24,7 @@ from steersman.kube.client.connection import Connection
 from steersman.kube.client.events import (
     BEHIND_BINDINGS_SECONDS,
     FINISHED_SECONDS,
+    MAX_QUEUED_SECONDS,
     MAX_SERIES,
     MAX_SINGLE,
     QUEUE_LENGTH,
@@ -272,6 +273,21 @@ def test_an_event_that_has_waited_is_written_at_once() -> None:
         async with running(recorder.run()):
             await recorder.drain()
         assert story.told == ["POST"]
+
+    run(scenario())
+
+
+def test_an_event_that_has_waited_for_minutes_is_dropped_and_counted() -> None:
+    async def scenario() -> None:
+        story, clock = Reasons(), ManualClock()
+        recorder = EventRecorder(story, Timing(clock, sleep=story.sleep), "host")
+        record(recorder, "web", "FailedScheduling")
+        clock.advance(BEHIND_BINDINGS_SECONDS + TOGETHER_SECONDS)
+        record(recorder, "db", "Scheduled")
+        clock.advance(MAX_QUEUED_SECONDS)
+        async with running(recorder.run()):
+            await recorder.drain()
+        assert (story.told, recorder.dropped) == (["Scheduled"], 1)
 
     run(scenario())
 

@@ -7,7 +7,7 @@ turns it into a series, further ones are counted. The count is written when the 
 and periodically so that the server does not expire it. Only the latest single events are
 remembered; an older one that recurs is written as new.
 
-Events are best effort: when the server is slow they are dropped and counted.
+Events are best effort: when too many are queued, or one for too long, they are dropped and counted.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ _ONCE: Final = frozenset({SCHEDULED})
 QUEUE_LENGTH: Final = 4096
 QUEUE_LENGTHS: Final = (4 * QUEUE_LENGTH, QUEUE_LENGTH)
 """Limits of queued events by rank: those of bound pods may be more."""
+MAX_QUEUED_SECONDS: Final = 300.0
+"""Events that were due for longer are dropped, so that a server that was away does not get a backlog of old events."""
 WORKERS: Final = 6
 """Concurrent events. Each costs a busy API server as much as a binding. While many bindings are in
 flight, responses are read every 20 ms (`read_pacing`), so that 250 events are written in the time
@@ -288,12 +290,15 @@ class EventRecorder:
     def _put(self, event: Event) -> None:
         rank = 0 if event.reason in _ONCE else 1
         if self._is_closed or self._queue.qsize() >= QUEUE_LENGTHS[rank]:
-            self.dropped += 1
-            logger.debug("an event about %s is dropped: too many wait", event.regarding.name)
+            self._drop(event, "too many wait")
             return
         earliest = self._timing.clock.monotonic() + BEHIND_BINDINGS_SECONDS
         due = math.ceil(earliest / TOGETHER_SECONDS) * TOGETHER_SECONDS
         self._queue.put_nowait((rank, due, next(self._numbers), event))
+
+    def _drop(self, event: Event, why: str) -> None:
+        self.dropped += 1
+        logger.debug("an event about %s is dropped: %s", event.regarding.name, why)
 
     def _name(self, pod: str, now: float) -> str:
         """Return a unique name from the time, incremented if the clock has not advanced."""
@@ -314,7 +319,11 @@ class EventRecorder:
         while True:
             _, due, _, event = await self._queue.get()
             try:
-                if (early := due - self._timing.clock.monotonic()) > 0.0 and not self._is_draining:
+                early = due - self._timing.clock.monotonic()
+                if early < -MAX_QUEUED_SECONDS:
+                    self._drop(event, "it waited for too long")
+                    continue
+                if early > 0.0 and not self._is_draining:
                     await self._timing.sleep(early)
                 await self._write(event)
                 self._failure_log.succeeded(WRITING_EVENTS)
