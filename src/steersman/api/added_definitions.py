@@ -28,7 +28,8 @@ GATES_OF_KINDS: Final[Mapping[tuple[str, str], str]] = {
     for name, gate in _TABLES["gates"].items()
     for api_version, _, kind in (name.rpartition("/"),)
 }
-"""Feature gates by version and kind; no Kubernetes version serves these kinds without their gate."""
+"""Feature gates by version and kind; no Kubernetes version serves these kinds without their
+gate."""
 ADDED_IN: Final = "1.37"
 """The first version that serves these kinds."""
 

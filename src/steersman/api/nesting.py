@@ -19,7 +19,8 @@ MAX_DEPTH: Final = 200
 """Maximum nesting depth. API objects have about 20 levels, plus some in lists and watch events."""
 
 MAX_PARAMETER_DEPTH: Final = 100
-"""Maximum nesting depth of a DRA driver's parameters: less than `MAX_DEPTH`, to avoid silent pruning."""
+"""Maximum nesting depth of a DRA driver's parameters: less than `MAX_DEPTH`, to avoid silent
+pruning."""
 
 _NOTHING: Final = b"null"
 _ESCAPED: Final = re.compile(rb"\\.", re.DOTALL)

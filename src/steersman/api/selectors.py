@@ -150,11 +150,11 @@ _MAX_SUMS: Final = 4096
 
 
 class SelectorSum:
-    """Sum of the weights of those of many selectors that match a set of labels.
+    """Sum of the weights of the selectors, out of many, that match a set of labels.
 
     A requirement that no label can affect evaluates as for an object without labels. Selectors are
     indexed by the labels that can affect them, only these are evaluated, and results are cached by
-    the affecting labels. Twin: the sum over `Selector.matches` of every selector.
+    the affecting labels. Reference: the sum over `Selector.matches` of every selector.
     """
 
     __slots__ = ("_affected_by", "_compared", "_known", "_without_labels")

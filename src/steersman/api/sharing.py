@@ -3,8 +3,8 @@
 
 Pods of a template differ in little but name and node, yet each decoded pod has its own containers,
 tolerations and labels, typically nine kilobytes. `Sharer` replaces equal parts by the first ones,
-which leaves three. Sharing is safe because objects are frozen. Programs that hold many pods read
-them through a `Sharer`.
+which leaves three kilobytes. Sharing is safe because objects are frozen. Programs that hold many
+pods read them through a `Sharer`.
 """
 
 from __future__ import annotations

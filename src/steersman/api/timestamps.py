@@ -44,5 +44,6 @@ def render_micro(seconds: float) -> str:
 @lru_cache(maxsize=8)
 def _second(whole: int) -> str:
     """Format without the zone; cached because many events share a second. Times outside the years 1
-    to 9999, as of pods with a grace period of 10^18 seconds, are the first or last of these."""
+    to 9999, such as the end of a grace period of 10^18 seconds, become the first or last second of
+    this range."""
     return datetime.fromtimestamp(min(max(whole, _FIRST), _LAST), UTC).isoformat(timespec="seconds")[:19]

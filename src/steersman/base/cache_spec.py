@@ -21,15 +21,15 @@ VALIDATE_STATE: Final = "validate_state"
 
 
 class CacheSpec(msgspec.Struct, frozen=True):
-    """Declaration of one cache: what it contains, when it is invalid, and what it must equal."""
+    """Declaration of one cache: its contents, its invalidation and its reference."""
 
     #: Name, unique in the project.
     name: str
     #: Attributes that store the cache, each as ``Class.attribute``.
     attributes: tuple[str, ...]
-    #: What an entry contains.
+    #: Contents of an entry.
     contents: str
-    #: What an entry is looked up by.
+    #: Lookup key of an entry.
     key: str
     #: Which changes invalidate an entry, and how it is brought up to date.
     invalidation: str

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors that users may see: any package may raise them, only the command line prints them.
 
-Each is rendered as one line that names what is wrong and what would be right, without a traceback.
-Results of scheduling ("does not fit") are values, not errors; see `steersman.framework`.
+Each is rendered as one line that names the problem and the remedy, without a traceback. Results of
+scheduling ("does not fit") are values, not errors; see `steersman.framework`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class InputError(SteersmanError):
         self.field = field
         #: The invalid value, or None.
         self.value = value
-        #: What would be right, as the end of a sentence.
+        #: The remedy, as the end of a sentence.
         self.hint = hint
 
     def located(self, **place: str | int | None) -> Self:
@@ -126,7 +126,7 @@ def _shown(value: Any) -> str:
             if len(text) > _MAX_VALUE_LENGTH:
                 break
     except (ValueError, RecursionError):
-        text += "…"  # a number that Python does not print, or nesting without end
+        text += "…"  # a number that is too long for Python, or recursive nesting
     return text if len(text) <= _MAX_VALUE_LENGTH else text[: _MAX_VALUE_LENGTH - 1] + "…"
 
 

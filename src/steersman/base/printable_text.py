@@ -14,7 +14,7 @@ from typing import Final
 
 #: Control characters, marks that reorder or hide text, line separators, halves of surrogate pairs.
 _UNPRINTABLE_RANGES: Final = (
-    r"\x00-\x1f\x7f-\x9f"  # C0, DEL, C1: what terminals obey
+    r"\x00-\x1f\x7f-\x9f"  # C0, DEL, C1: control characters of terminals
     r"\u00ad\u061c\u180e\u200b-\u200f\u2060-\u206f\ufeff\ufff9-\ufffb"  # invisible, and marks of direction
     r"\u2028-\u202e"  # separators of lines and paragraphs, embeddings and overrides of direction
     r"\U000e0000-\U000e007f"  # tags: invisible text

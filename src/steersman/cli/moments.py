@@ -82,7 +82,7 @@ def with_recorded_attempt(answer: PodExplanation, directory: str, moment: Record
 
     if answer.when is None:
         return answer
-    found = _next_attempt(directory, answer.pod, round(moment.at, 6))  # as history rounds
+    found = _next_attempt(directory, answer.pod, round(moment.at, 6))  # rounded like the times of history
     if found is None:
         is_held_back = answer.cause.code is CauseCode.HELD_BACK
         return answer if is_held_back else replace(answer, when=replace(answer.when, next_attempt=NO_ATTEMPT))
@@ -98,7 +98,7 @@ def _next_attempt(directory: str, pod: str, after: float) -> HistoryEntry | None
 
     try:
         entries = history(directory, f"pod/{pod}", since=after).entries
-    except InputError:  # nothing is told of it after that
+    except InputError:  # the record has no later entries of the pod
         return None
     return next((entry for entry in entries if entry.attempt and entry.at > after), None)
 

@@ -114,7 +114,7 @@ def run(**given: Any) -> None:
         context.invoke(shadow, hold=HOLD_SECONDS, **{name: given[name] for name in files})
     import gc
 
-    gc.disable()  # looking for garbage among what is being imported takes a tenth of the time
+    gc.disable()  # garbage collections during the imports would take a tenth of the time
     from steersman.run.app import main
 
     gc.freeze()
@@ -139,7 +139,7 @@ def checked_command_line(flags: Sequence[str]) -> tuple[RunOptions | None, list[
 
 
 def run_options(context: click.Context) -> RunOptions:
-    """Return what the command line of a `run` says, for `steersman.run.app`."""
+    """Return the options for `steersman.run.app` from the command line of `run`."""
     from steersman.kube.observe import LogFormat
     from steersman.run.app import RunOptions
 

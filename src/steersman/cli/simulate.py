@@ -201,7 +201,7 @@ def _explained(simulation: Simulation, result: Result, given: Given, unrun: Simu
     served = _served(given) if is_live(given) else None
     for pod in pods:
         if pod_of_suspended_job(simulation, pod_key(pod)) is None:
-            result.explain(pod)  # refuses a pod that the run is not about
+            result.explain(pod)  # raises for a pod that is not among the placements
     with working("explaining"):
         explained = [explain_pod(simulation, pod, ExplainOptions(loaded=unrun, served=served)) for pod in pods]
     if unrun is not None:

@@ -34,12 +34,14 @@ WATCHED_KINDS: Final[tuple[type[api.Object], ...]] = (
 before."""
 
 GATED_KINDS: Final = (api.DeviceTaintRule, api.PodGroup, api.CompositePodGroup)
-"""Kinds that are watched, too, if their feature gate is on (`runtime.declared_kinds.kinds_by_gates`)."""
+"""Kinds that are watched, too, if their feature gate is on
+(`runtime.declared_kinds.kinds_by_gates`)."""
 
 _EVENTS_OF_OTHER_KINDS: Final[Mapping[type[api.Object], ClusterEvent]] = {
     api.DeviceTaintRule: ClusterEvent(EventResource.RESOURCE_SLICE, ActionType.UPDATE)
 }
-"""Kinds whose changes the queue sees as changes of other objects: a rule for taints changes the devices of slices."""
+"""Kinds whose changes the queue sees as changes of other objects: a rule for taints changes the
+devices of slices."""
 
 _ADD_AND_DELETE: Final = (ActionType.ADD, ActionType.DELETE)
 

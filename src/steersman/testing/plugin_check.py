@@ -121,7 +121,7 @@ class _Cluster:
         for probe in self._probes:
             info = self.harness.scheduler.cache.shapes.info(probe)
             plain, fast = _answers(partial(self._ask_plugin, info)), _answers(partial(self.harness.evaluate, probe))
-            has_failed = "" in plain and "" in fast  # with several faults, either may be met first
+            has_failed = "" in plain and "" in fast  # with several faults, each way may find another one first
             for key in () if has_failed else [*plain, *fast]:
                 if plain.get(key) != fast.get(key):
                     text = f"{place}: {key or 'evaluation'} for pod {info.key}: the method says {plain.get(key)!r}"

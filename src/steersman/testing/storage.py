@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builders for storage: claims, volumes, classes, and what CSI drivers publish.
+"""Builders for storage: claims, volumes, classes, CSINodes and CSIStorageCapacities.
 
 make_claim("data").storage_class("fast").asks("10Gi")
 make_volume("disk-1").storage_class("fast").offers("10Gi").on(is_in("zone", "a"))

@@ -196,7 +196,7 @@ def _min_domains(path: str, count: int | None, action: str) -> Iterator[FieldErr
         yield FieldError.invalid(path, count, detail)
 
 
-# -- changes of a pod that is held back by gates ---------------------------------------------------
+# -- changes of a pod with scheduling gates --------------------------------------------------------
 
 
 def narrowed_node_selector(path: str, new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[FieldError]:

@@ -6,9 +6,9 @@ with `@shared_by_copies`. Everything else is copied, object by object, and two r
 object lead to one copy. Where copying an attribute would be slow or useless, `@copied_attributes`
 declares an alternative; most often the copy starts with an empty cache.
 
-Callbacks are copied too: bound methods, partial functions and closures are recreated over copies of
-what they refer to. A weak reference refers to the copy of its target if something else in the graph
-references it, and is dead otherwise.
+Callbacks are copied too: bound methods, partial functions and closures are recreated with copies of
+the objects that they refer to. A weak reference refers to the copy of its target if something else
+in the graph references it, and is dead otherwise.
 
 Running things (coroutines, threads) and process resources (locks, files) cannot be copied:
 `NotCopyable`.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The copying algorithm: `GraphCopy` visits the objects, with a copier for each class (`_plan`).
 
-Copiers register a copy before they copy what it refers to, so that cycles end; containers are
-filled later.
+Copiers register a copy before they copy its references, so that cycles end; containers are filled
+later.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ class GraphCopy:
     def _fill_cell(self, original: types.CellType, new: types.CellType) -> None:
         try:
             content = original.cell_contents
-        except ValueError:  # empty: of a name that is not bound yet
+        except ValueError:  # empty: its variable is not bound yet
             return
         new.cell_contents = self.copy_of(content)
 
@@ -396,7 +396,7 @@ _plans: dict[type, _ClassPlan] = {}
 def _plan(cls: type) -> _ClassPlan:
     known = _plans.get(cls)
     if known is None:
-        if len(_plans) >= _MAX_PLANS:  # of classes that come with plugins, again and again
+        if len(_plans) >= _MAX_PLANS:  # plugins may define classes repeatedly
             _plans.clear()
         known = _plans[cls] = _ClassPlan(_copier(cls), slots_of(cls), declared_attributes(cls), declared_finisher(cls))
     return known

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declarations of how objects of a class are copied, and what can be derived from the class itself.
+"""Declarations of how objects of a class are copied, and properties derived from the class itself.
 
 Modules throughout the project declare here; `copier` reads the declarations at the first object of
 a class.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ClassT = TypeVar("ClassT", bound=type[Any])
 
 Copier: TypeAlias = "Callable[[GraphCopy, Any], Any]"
-"""Copies an object, and registers the copy in `GraphCopy.memo` before copying what it refers to."""
+"""Copies an object, and registers the copy in `GraphCopy.memo` before copying its references."""
 Attribute: TypeAlias = Copier
 """Copies one attribute, given its value."""
 Finisher: TypeAlias = Callable[[Any, Any], None]
@@ -189,7 +189,7 @@ def is_plain(cls: type) -> bool:
     """Return whether objects of the class only have attributes set by Python code."""
     try:
         object.__new__(cls)
-    except TypeError:  # a class that is written in C, or is made of one
+    except TypeError:  # a class that is written in C, or derived from one
         return False
     return not any(base.__module__ in ("_thread", "threading") for base in cls.__mro__)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports: question, answer, charts and tables in one HTML file that works offline.
 
-`model` has the contents of a report and an example; `html` renders the file. This package is
-independent of what is reported.
+`model` has the contents of a report and an example; `html` renders the file. This package does not
+depend on the packages that make reports.
 """
 
 from steersman.base.lazy_names import lazy_exports

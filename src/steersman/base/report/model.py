@@ -2,7 +2,7 @@
 """The content of a report: a question, its answer in one sentence, and sections that show why.
 Plain data, no HTML.
 
-Reports are made beside what they report (`simulation.report`, `plan`, `sweep`, `bench`) and
+Reports are made in the packages of their data (`simulation.report`, `plan`, `sweep`, `bench`) and
 rendered by `steersman.base.report.html`, which escapes every text (names and messages of objects
 are foreign). The same report renders to the same bytes; put no date into it.
 
@@ -99,7 +99,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class LineChart(msgspec.Struct, frozen=True, tag="lines"):
-    """Lines over time (or over what `x_title` and `x_unit` say), by name."""
+    """Lines by name, over time or over the quantity that `x_title` and `x_unit` describe."""
 
     title: str
     series: Mapping[str, Line]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data for the scripts of a page: the sections of a report as JSON that is safe inside HTML.
 
-Foreign text is escaped, numbers are finite, long lines are downsampled to what a screen can show,
-and heat maps are columns.
+Foreign text is escaped, numbers are finite, long lines are downsampled to the resolution of a
+screen, and heat maps are columns.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tools: what each takes, and the command line that it becomes.
+"""The tools: the arguments and the command line of each.
 
 Arguments are structs, from which the input schemas are made; one that does not fit is an
-`InputError` that names it. Commands are those that read: none of their options that write a file or
-run code can be reached from here.
+`InputError` that names it. All commands only read. A tool cannot set options that write a file or
+run code.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class PlanCapacity(ToolArguments):
 
     def paths(self) -> Iterator[str]:
         yield from self.files
-        yield from self.pods  # a file may be called so
+        yield from self.pods  # a file may have such a name
         yield from (pod.rpartition(":")[0] for pod in self.pods if _has_weight(pod))
 
     def texts(self) -> dict[str, str]:

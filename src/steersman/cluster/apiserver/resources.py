@@ -131,7 +131,8 @@ _TABLES: Final = msgspec.json.decode(Path(__file__).with_suffix(".json").read_by
 BUILT_IN: Final = tuple(_built_in("resources"))
 """All built-in resources."""
 GATED: Final = tuple(_built_in("gated"))
-"""Resources that are served only with their feature gate; a server with composite groups serves v1alpha3."""
+"""Resources that are served only with their feature gate; a server with composite groups serves
+v1alpha3."""
 GATED_SINCE: Final = (1, 37)
 """The first minor version that serves resources of pod groups."""
 GROUPS: Final = tuple((group, tuple(versions)) for group, versions in _TABLES["groups"].items())

@@ -102,7 +102,7 @@ class Candidacy:
 
 
 def lease_candidate(namespace: str, identity: str, lease: str, release: str, emulated: str) -> LeaseCandidate:
-    """Return a candidate; `release` is such as v1.37.1, `emulated` such as 1.36."""
+    """Return a candidate. `release` is a version such as v1.37.1, `emulated` one such as 1.36."""
     spec = LeaseCandidateSpec(
         lease_name=lease,
         binary_version=release.removeprefix("v"),

@@ -110,8 +110,8 @@ class Dispatcher(EventReports):
     async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
         """Bind a pod, at most once: the server refuses a second binding.
 
-        A failure that waits to be written is withdrawn, so that it cannot follow the binding; and
-        while it is not known whether the server has bound the pod, no failure is reported.
+        A queued failure of the pod is withdrawn first, so that it is not written after the binding.
+        While the outcome of the binding is unknown, no failure is reported.
         """
         return await self._bind(pod, node_name, None)
 
@@ -187,7 +187,7 @@ class Dispatcher(EventReports):
     def write_event(self, event: PodEvent) -> None:
         self._events.record(event)
 
-    # -- inside ------------------------------------------------------------------------------------------------------
+    # -- internals ---------------------------------------------------------------------------------------------------
 
     async def _update_status(self, update: StatusUpdate) -> bool:
         obj = self._latest(update.obj)

@@ -30,7 +30,7 @@ class ConnectionFailed(ClientError):
 
 
 class UnreadableLine(ConnectionFailed):
-    """A line of a watch that is not an event; only a new list can tell what it was about."""
+    """A line of a watch that is not an event; a new list is needed to find the change."""
 
 
 class UnreadableAnswer(ClientError):

@@ -44,9 +44,10 @@ _ONCE: Final = frozenset({SCHEDULED})
 """Reasons of events that a pod has once in its life, so that they never become a series."""
 QUEUE_LENGTH: Final = 4096
 QUEUE_LENGTHS: Final = (4 * QUEUE_LENGTH, QUEUE_LENGTH)
-"""Limits of queued events by rank: those of bound pods may be more."""
+"""Limits of queued events by rank; the limit for bound pods is higher."""
 MAX_QUEUED_SECONDS: Final = 300.0
-"""Events that were due for longer are dropped, so that a server that was away does not get a backlog of old events."""
+"""Events that were due for longer are dropped, so that a server that was unavailable does not get a
+backlog of old events."""
 WORKERS: Final = 6
 """Concurrent events. Each costs a busy API server as much as a binding. While many bindings are in
 flight, responses are read every 20 ms (`read_pacing`), so that 250 events are written in the time
@@ -239,7 +240,7 @@ class EventRecorder:
         self._timing = timing
         self._instance = instance
         self._policy = policy or PATIENT
-        #: Rank (0: of a bound pod), monotonic due time, number, event.
+        #: Rank (0 for a bound pod), monotonic due time, number, event.
         self._queue: asyncio.PriorityQueue[tuple[int, float, int, Event]] = asyncio.PriorityQueue()
         self._numbers = itertools.count()
         self._is_draining = False
@@ -285,7 +286,7 @@ class EventRecorder:
             for task in more:
                 task.cancel()
 
-    # -- inside ------------------------------------------------------------------------------------------------------
+    # -- internals ---------------------------------------------------------------------------------------------------
 
     def _put(self, event: Event) -> None:
         rank = 0 if event.reason in _ONCE else 1

@@ -157,7 +157,7 @@ class HttpExtender:
         for client in clients.values():
             client.close()
 
-    # -- inside ------------------------------------------------------------------------------------------------------
+    # -- internals ---------------------------------------------------------------------------------------------------
 
     def _manages(self, container: Container) -> bool:
         named = container.resources
@@ -271,7 +271,7 @@ def _load_certificate(context: ssl.SSLContext, tls: config.ExtenderTLSConfig) ->
     load_certificate(context, ClientCertificate(certificate, key))
 
 
-# -- questions ---------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _node_args(pod: PodInfo, nodes: Sequence[api.Node], names_only: bool, shown: _Shown) -> bytes:
@@ -314,7 +314,7 @@ def _encode(document: dict[str, Any]) -> bytes:
     return msgspec.json.encode(document)
 
 
-# -- answers -----------------------------------------------------------------------------------------------------------
+# -- responses ---------------------------------------------------------------------------------------------------------
 
 
 def _answer_fields(answer: bytes) -> _Fields:
@@ -350,7 +350,7 @@ def _nodes_left(answer: _Fields, names_only: bool) -> tuple[list[str], bool]:
     return [_text_of(its.get("name")) for its in metadata], True
 
 
-# -- pieces of an answer; null is as good as nothing ----------------------------------------------------------------------
+# -- parts of a response; null counts as missing --------------------------------------------------------------------------
 
 
 def _fields_of(value: object) -> _Fields:

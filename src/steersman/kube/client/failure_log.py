@@ -29,8 +29,8 @@ REMIND_SECONDS: Final = 60.0
 BINDING: Final = "binding pods"
 UPDATING_STATUS: Final = "updating the status of pods"
 WRITING_EVENTS: Final = "writing events"
-#: Requests on demand. If none is sent after the failure, none can succeed: they count as working
-#: when another request that failed for the same cause succeeds.
+#: Requests that are only sent on demand, so that a failure may not be followed by a success. They
+#: count as working when another request that failed for the same cause succeeds.
 _ON_DEMAND: Final = (BINDING, UPDATING_STATUS, WRITING_EVENTS)
 SEE_DOCTOR: Final = "`steersman doctor` shows what else is missing"
 NO_ANSWER_REMEDY: Final = "see whether the API server is well (/readyz), and what is between: proxies, load balancers"
@@ -45,7 +45,7 @@ _REFUSED_BY_ADMISSION: Final = re.compile(r"being terminated|is forbidden: (?!Us
 _UNTRUSTED: Final = "CERTIFICATE_VERIFY_FAILED"
 
 
-# -- trouble with a server ---------------------------------------------------------------------------------------------
+# -- server problems ---------------------------------------------------------------------------------------------------
 
 
 class ServerProblem(msgspec.Struct, frozen=True):
@@ -95,7 +95,7 @@ class FailureLog:
         self._lock = Lock()
         #: Name of each failing request → its cause.
         self._failing: dict[str, ServerProblem] = {}
-        #: Monotonic time at which a trouble was last logged.
+        #: Monotonic time at which a problem was last logged.
         self._told: dict[ServerProblem, float] = {}
 
     def failed(self, what: str, failure: SteersmanError) -> bool:
@@ -133,7 +133,7 @@ class FailureLog:
             logger.info(OVER, self._server)
 
 
-# -- events that a server did not take ---------------------------------------------------------------------------------
+# -- dropped events ----------------------------------------------------------------------------------------------------
 
 
 class _Refusals(msgspec.Struct):

@@ -33,7 +33,7 @@ IN_USE: Final = "an earlier version, or what can be read of it, is in use"
 NOT_IN_USE: Final = "it is left out"
 
 
-# -- an object that cannot be used -------------------------------------------------------------------------------------
+# -- one invalid object ------------------------------------------------------------------------------------------------
 
 
 class ObjectIdentity(msgspec.Struct, frozen=True):
@@ -106,7 +106,7 @@ def _identity(document: Any, kind: type[api.Object]) -> ObjectIdentity:
     return ObjectIdentity(key, texts.get("uid", ""), texts.get("resourceVersion", ""))
 
 
-# -- all of them -------------------------------------------------------------------------------------------------------
+# -- all invalid objects -----------------------------------------------------------------------------------------------
 
 
 class InvalidObject(msgspec.Struct, frozen=True):

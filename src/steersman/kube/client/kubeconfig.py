@@ -184,7 +184,7 @@ def _proxy(cluster: KubeconfigEntry[KubeconfigCluster], server: str, environment
     return proxy or environment_proxy(server, environment)
 
 
-# -- the cluster around a pod ------------------------------------------------------------------------------------------
+# -- in-cluster configuration ------------------------------------------------------------------------------------------
 
 
 def is_in_cluster(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> bool:

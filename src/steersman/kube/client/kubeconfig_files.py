@@ -21,7 +21,7 @@ from steersman.kube.client.foreign_input import MAX_KUBECONFIG_BYTES, MAX_SECRET
 T = TypeVar("T")
 
 
-# -- as the file is written --------------------------------------------------------------------------------------------
+# -- structure of the file ---------------------------------------------------------------------------------------------
 
 
 def _kebab(name: str) -> str:

@@ -263,7 +263,7 @@ class LeaderElection:
         return False
 
     async def _release(self) -> None:
-        """Release the lease, so that others need not wait until it expires."""
+        """Release the lease, so that other candidates need not wait until it expires."""
         try:
             async with asyncio.timeout(self._settings.attempt_seconds):
                 while self.leader == self._settings.identity and not await self._given_back():
@@ -340,7 +340,8 @@ class LeaderElection:
         return await self._write(found)
 
     async def _write(self, lease: Lease) -> AttemptOutcome:
-        """Write the lease. It counts from before the request: others may see it on arrival."""
+        """Write the lease. Its time counts from before the request, as other candidates may see it
+        on arrival."""
         began = self._timing.clock.monotonic()
         return self._hold(await self._leases.update(msgspec.structs.replace(lease, spec=self._spec(lease.spec))), began)
 

@@ -216,7 +216,7 @@ class ListWatch(Generic[T]):
 
     def change_in_parts(self, line: bytes) -> WatchedChange[T]:
         """Decode a line and its object separately: an unreadable object is not an unreadable line.
-        Twin of `change_in`."""
+        The slow path of `change_in`."""
         try:
             event = codec.decode(line, _Line)
         except InputError as cause:

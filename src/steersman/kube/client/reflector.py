@@ -264,7 +264,7 @@ class Reflector(Generic[T]):
             self._put_unreadable(unreadable)
         self.resource_version = unreadable.identity.resource_version or self.resource_version
 
-    # -- telling the sink --------------------------------------------------------------------------------------------
+    # -- delivery to the sink ----------------------------------------------------------------------------------------
 
     def _put(self, key: str, obj: T) -> None:
         known = self.objects.get(key)

@@ -133,7 +133,7 @@ class HttpTransport:
     async def close(self) -> None:
         self._disconnect()
 
-    # -- inside ------------------------------------------------------------------------------------------------------
+    # -- internals ---------------------------------------------------------------------------------------------------
 
     async def _credential(self) -> Credential:
         """Return the current credential. Raise `ConnectionFailed`, which is retried, if it cannot

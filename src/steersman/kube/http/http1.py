@@ -104,7 +104,7 @@ class Channel(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._fail(exc if isinstance(exc, OSError) else self._failure)
 
-    # -- inside ------------------------------------------------------------------------------------------------------
+    # -- internals ---------------------------------------------------------------------------------------------------
 
     def _finish(self, answer: HttpAnswer) -> None:
         if self._waiting is None or self._waiting.done():
@@ -187,7 +187,7 @@ class ChannelPool:
             channel.abandon()
         self._idle.clear()
 
-    # -- inside ------------------------------------------------------------------------------------------------------
+    # -- internals ---------------------------------------------------------------------------------------------------
 
     async def _acquire(self, timeout: float) -> Channel:
         channel = self._take_idle()

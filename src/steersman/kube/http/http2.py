@@ -244,7 +244,7 @@ class Http2Connection(asyncio.Protocol):
         self._is_congested = False
         self._on_room()
 
-    # -- frames that come --------------------------------------------------------------------------------------------
+    # -- received frames ---------------------------------------------------------------------------------------------
 
     def _take(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
         if self._open_block is not None and kind != _CONTINUATION:
@@ -443,7 +443,7 @@ class Http2Connection(asyncio.Protocol):
         if self._exchanges:
             self._set_timer(min(exchange.end for exchange in self._exchanges.values()))
 
-    # -- frames that go ----------------------------------------------------------------------------------------------
+    # -- sent frames -------------------------------------------------------------------------------------------------
 
     def _send_request(self, stream: int, block: bytes, body: bytes | None, end: float) -> None:
         self._unsent_requests.append((stream, len(self._unsent), len(body or b"")))

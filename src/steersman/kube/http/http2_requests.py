@@ -63,7 +63,7 @@ class Http2Requests:
             connection.close()
         self._connection = None
 
-    # -- inside ------------------------------------------------------------------------------------------------------
+    # -- internals ---------------------------------------------------------------------------------------------------
 
     async def _with_room(self, size: int, timeout: float) -> Http2Connection:
         try:

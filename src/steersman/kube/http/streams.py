@@ -94,7 +94,7 @@ class StreamedAnswer(asyncio.Protocol):
         lost = exc if isinstance(exc, OSError) else ConnectionResetError("the connection was closed")
         self._end(lost)
 
-    # -- inside ------------------------------------------------------------------------------------------------------
+    # -- internals ---------------------------------------------------------------------------------------------------
 
     async def _wait(self, timeout: float) -> None:
         loop = asyncio.get_running_loop()

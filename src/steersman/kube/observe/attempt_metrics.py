@@ -99,7 +99,8 @@ class AttemptMetrics(AttemptObserver):
         self._clock = clock
         self._chance = chance
         self.phase_clock = PhaseClock(self.report_plugin)
-        #: (Point, profile) → observations of attempts that failed in PreFilter or after the choice.
+        #: (Point, profile) → observations of attempts that failed in PreFilter or after the choice
+        #: of a node.
         self._failed_at: Counter[tuple[str, str]] = Counter()
         self._refusal: Status | None = None
         self.queue_metrics = MeasuredQueueMetrics(metrics, self._draws_sample)
@@ -157,7 +158,8 @@ class AttemptMetrics(AttemptObserver):
         self._observe_phases(decision, now - attempt.seconds_at(*_AFTER_CHOICE), attempt)
 
     def _observe_phases(self, decision: Scheduled | Unschedulable | Failed, chosen: float, attempt: Attempt) -> None:
-        """Observe the phases; `chosen` is the end without phases after the node's choice."""
+        """Observe the phases; `chosen` is the current time minus the phases after the choice of a
+        node."""
         self._metrics.algorithm_seconds.observe(chosen - self._began)
         if self._evaluated is None:
             self._observe_broken_phase(decision, chosen - self._began)

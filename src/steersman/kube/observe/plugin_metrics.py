@@ -60,7 +60,7 @@ CallT = TypeVar("CallT", bound=RawCall | StatusCall)
 SampledT = TypeVar("SampledT", bound=StatusCall | FilterCall | ScoreCall)
 
 
-# -- how often ---------------------------------------------------------------------------------------------------------
+# -- counts ------------------------------------------------------------------------------------------------------------
 
 
 class TemplateAttempts:
@@ -154,7 +154,7 @@ def _without_scores(evaluation: Evaluation) -> frozenset[str]:
         return _NO_PLUGINS
 
 
-# -- how long ----------------------------------------------------------------------------------------------------------
+# -- durations ---------------------------------------------------------------------------------------------------------
 
 
 class Stopwatch(Protocol):

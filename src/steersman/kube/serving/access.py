@@ -128,8 +128,9 @@ class AccessControl:
         is_stranger: bool = False,
     ) -> Verdict:
         """Return the verdict on a request. `authorization` is the header ("" if missing), `known`
-        the user of the client certificate, `peer` the client's address. A stranger has sent a
-        certificate of no known user: without a token, even open paths are denied, as upstream."""
+        the user of the client certificate, `peer` the client's address. `is_stranger`: the client
+        certificate belongs to no known user; without a token, even open paths are then denied, as
+        upstream."""
         if path in self._open and not is_stranger:
             return Granted()
         if known is not None:

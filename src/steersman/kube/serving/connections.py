@@ -85,7 +85,7 @@ class GuardedConnection(asyncio.Protocol):
         try:
             self._channel.shutdown(SHUT_RDWR)
         except OSError:
-            return  # it has gone already
+            return  # the peer has disconnected already
 
     def lift_time_limit(self) -> None:
         """Lift the time limit for a stream, whose writer aborts clients that do not read."""
@@ -114,7 +114,7 @@ class GuardedConnection(asyncio.Protocol):
         # Not isinstance: uvloop's transports do not inherit from asyncio's classes.
         self._transport = cast(asyncio.Transport, transport)
         if self not in self._table:
-            self.abort()  # its place was given away during the handshake
+            self.abort()  # it was dropped from the table during the handshake
             return
         self._enter(Phase.HEAD)
         self.http.connection_made(self._transport)
@@ -143,7 +143,7 @@ class GuardedConnection(asyncio.Protocol):
         self._is_deaf = False
         self.http.resume_writing()
 
-    # -- inside ------------------------------------------------------------------------------------------------------
+    # -- internals ---------------------------------------------------------------------------------------------------
 
     def _take_head(self) -> None:
         end = self._buffer.find(_HEAD_END, 0, self._table.limits.head_bytes)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-# -- questions to the scheduling loop ----------------------------------------------------------------------------------
+# -- access to the scheduling loop -------------------------------------------------------------------------------------
 
 
 class SchedulingLoopBusy(SteersmanError):
@@ -31,18 +31,18 @@ class SchedulingLoopBusy(SteersmanError):
 
 
 class LoopRunner(Protocol):
-    """Runs a question of a handler in the scheduling loop."""
+    """Runs a handler's coroutine in the scheduling loop."""
 
     async def __call__(self, question: Callable[[], Coroutine[Any, Any, T]], /) -> T:
         """Return the result of the coroutine. Raise `SchedulingLoopBusy` on timeout."""
 
 
 async def ask_here(question: Callable[[], Coroutine[Any, Any, T]], /) -> T:
-    """Run the question in the current loop, if it is the scheduling loop."""
+    """Run the coroutine in the current loop, for hosts whose only loop is the scheduling loop."""
     return await question()
 
 
-# -- what is shown -----------------------------------------------------------------------------------------------------
+# -- contents of the pages ---------------------------------------------------------------------------------------------
 
 
 class Decisions(msgspec.Struct, frozen=True):

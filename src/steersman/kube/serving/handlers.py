@@ -87,7 +87,8 @@ class Handlers:
         return json_answer({"decisions": [record.to_dict() for record in recent]})
 
     async def decisions_on_a_pod(self, request: Request) -> Answer:
-        """Answer with the decisions on a pod; `?explain` adds what all plugins say now."""
+        """Answer with the decisions on a pod; `?explain` adds the current verdicts of all
+        plugins."""
         decisions, pod = self._endpoints.decisions, "{namespace}/{name}".format(**request.parts)
         explanation = await decisions.explain(pod) if request.has("explain") else None
         if explanation is not None and request.value("explain") == "table":

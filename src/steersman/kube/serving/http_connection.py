@@ -140,7 +140,7 @@ class HttpConnection:
     def resume_writing(self) -> None:
         self._writable.set()
 
-    # -- inside ------------------------------------------------------------------------------------------------------
+    # -- internals ---------------------------------------------------------------------------------------------------
 
     def _refuse_body(self, incoming: _IncomingRequest) -> None:
         self._incoming, self._drops = None, True

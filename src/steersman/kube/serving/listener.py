@@ -67,7 +67,7 @@ class Listener:
         for listening in self._sockets:
             listening.close()
 
-    # -- inside ------------------------------------------------------------------------------------------------------
+    # -- internals ---------------------------------------------------------------------------------------------------
 
     async def _accept(self, listening: socket.socket, group: asyncio.TaskGroup) -> None:
         while True:

@@ -88,7 +88,7 @@ class HttpServer:
         await self.stop_listening()
         await self.connections.finish(SHUTDOWN_SECONDS)
         self.connections.cut_all()
-        await asyncio.sleep(0)  # in which `connection_lost` is called
+        await asyncio.sleep(0)  # lets the loop call `connection_lost`
 
 
 class Server(HttpServer):

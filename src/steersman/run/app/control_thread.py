@@ -4,8 +4,8 @@ pages; connections of both.
 
     scheduling loop (main thread)                    control loop (second thread)
       watches, cycles, bindings                        lease, HTTPS server, watchdog
-      await thread.entered(…) ────────────────────────► opens, and closes, what lives there
-      await thread.begin(…)   ────────────────────────► runs it there
+      await thread.entered(…) ────────────────────────► enters, and leaves, a context there
+      await thread.begin(…)   ────────────────────────► runs a coroutine there
       answers                 ◄──────────────────────── SchedulingLoopPort.ask
 
 Probes are answered and the lease is renewed however long the scheduling loop computes. Code that
@@ -72,7 +72,7 @@ JOIN_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 10.0
 """Timeout of pages that wait for the scheduling loop; Prometheus' default."""
 MAX_QUESTIONS: Final = 8
-"""Limit of concurrent questions to the scheduling loop."""
+"""Limit of concurrent requests to the scheduling loop."""
 BUSY: Final = "the scheduling loop has not answered within {:g} seconds; /livez says whether it stands still\n"
 
 
@@ -151,7 +151,7 @@ async def _ended(work: asyncio.Future[Any]) -> None:
 
 
 class SchedulingLoopPort:
-    """`serving.LoopRunner` that runs questions in the scheduling loop, with a timeout."""
+    """`serving.LoopRunner` that runs coroutines in the scheduling loop, with a timeout."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float = ANSWER_SECONDS) -> None:
         self._loop = loop

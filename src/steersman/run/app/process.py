@@ -79,7 +79,7 @@ def raise_open_files() -> None:
         logger.info("the number of open files stays limited: %s", failure)
 
 
-# -- control from outside ----------------------------------------------------------------------------------------------
+# -- stop requests and signals -----------------------------------------------------------------------------------------
 
 
 class Control(msgspec.Struct, frozen=True):
@@ -214,7 +214,7 @@ class Bindings:
         task.add_done_callback(self._tasks.discard)
 
     async def finish(self, seconds: float) -> None:
-        """Wait until nothing is in flight; undo what takes longer than `seconds`."""
+        """Wait for the bindings in flight; undo bindings that take longer than `seconds`."""
         try:
             async with asyncio.timeout(seconds):
                 await self._all_done()

@@ -307,7 +307,7 @@ class Program:
         if self._election is not None:
             self._election.give_up()
 
-    # -- for operators -----------------------------------------------------------------------------------------------
+    # -- restarts and dumps ------------------------------------------------------------------------------------------
 
     async def _run_with_restarts(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         await run_with_restarts(name, work, self._timing, self._metrics)

@@ -25,7 +25,7 @@ ONE_TLS_FILE = "--tls-cert-file and --tls-private-key-file go together"
 _replace = msgspec.structs.replace
 
 
-# -- what may be said --------------------------------------------------------------------------------------------------
+# -- options -----------------------------------------------------------------------------------------------------------
 
 
 class ElectionFlags(msgspec.Struct, frozen=True):
@@ -136,7 +136,7 @@ class RunOptions(msgspec.Struct, frozen=True):
     ignored_flags: tuple[str, ...] = ()
 
 
-# -- what is in force --------------------------------------------------------------------------------------------------
+# -- effective settings ------------------------------------------------------------------------------------------------
 
 
 class EffectiveSettings(msgspec.Struct, frozen=True):

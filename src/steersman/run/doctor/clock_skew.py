@@ -29,7 +29,8 @@ async def check_clock(target: DoctorTarget) -> list[Finding]:
 
 
 def skew(server: float, sent: float, answered: float) -> float:
-    """Return the seconds this machine's clock is ahead, 0 if `told` (truncated) is between."""
+    """Return the seconds by which this machine's clock is ahead, negative if behind; 0 if `server`,
+    which has whole seconds, may lie between `sent` and `answered`."""
     if server + 1.0 < sent:
         return sent - server - 1.0
     return min(0.0, answered - server)

@@ -81,7 +81,7 @@ class ClusterModel(WhatIfScheduler):
         """Sink for the objects that exist before comparisons begin."""
         return self.scheduler.ingest
 
-    # -- what happens ------------------------------------------------------------------------------------------------
+    # -- changes -----------------------------------------------------------------------------------------------------
 
     def apply(self, change: WatchChange) -> None:
         self._put(change.old, change.new)
@@ -101,7 +101,7 @@ class ClusterModel(WhatIfScheduler):
             assert known is not None
             logger.warning("%s %s is left out: %s", known.KIND, api.key(known), failure)
 
-    # -- questions ---------------------------------------------------------------------------------------------------
+    # -- evaluation --------------------------------------------------------------------------------------------------
 
     def evaluate_columns(self, pod: api.Pod) -> ColumnarEvaluation:
         """Evaluate the pod on all nodes. Raise `CycleAborted` if a plugin fails."""

@@ -310,7 +310,7 @@ class ShadowFollower:
         self._report(change, pod, kind, found, self._snapshot(pod, found))
         self._apply(self.held.take())
 
-    # -- telling -----------------------------------------------------------------------------------------------------
+    # -- reports -----------------------------------------------------------------------------------------------------
 
     def _report(
         self,

@@ -124,7 +124,7 @@ class BufferedChanges:
             self._next_place += 1
         return self._places.get(uid)
 
-    # -- taking ------------------------------------------------------------------------------------------------------
+    # -- removal of changes ------------------------------------------------------------------------------------------
 
     def clear(self) -> None:
         """Drop the held changes, and the queue positions, because the order in which the other

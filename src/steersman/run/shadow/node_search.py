@@ -67,7 +67,8 @@ class SearchWindows:
     """Nodes that a search reaches, for every start index."""
 
     def __init__(self, order: Positions, feasible: BoolColumn, wanted: int) -> None:
-        """Compute the windows of a search order; `feasible` tells per row whether the pod fits."""
+        """Compute the windows of a search order; `feasible` is true for rows on which the pod
+        fits."""
         self.order = order
         self.size = size = len(order)
         self.wanted = wanted

@@ -74,7 +74,8 @@ def _conditions(term: Term) -> Conditions:
 
 
 def preferences(preferred: PreferredTerms, added: PreferredTerms | None) -> Preferences:
-    """Return the terms of both with their weights; weights of equal terms are added."""
+    """Return the terms of the pod and of the configuration with their weights; weights of equal
+    terms are added."""
     weights: Counter[Conditions] = Counter()
     for weighted in (*preferred.terms, *(added.terms if added is not None else ())):
         weights[_conditions(weighted.term)] += weighted.weight

@@ -132,7 +132,8 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, ColumnarFilter,
         return QueueingHint.SKIP
 
     def after_toleration_added(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
-        """Queue after any new toleration of the pod: which nodes it opens is not known here."""
+        """Queue after any new toleration of the pod: the nodes that it makes feasible are not known
+        here."""
         _, now = changed(api.Pod, old, new)
         return QueueingHint.QUEUE if now.metadata.uid == waiting.metadata.uid else QueueingHint.SKIP
 

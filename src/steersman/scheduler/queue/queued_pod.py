@@ -69,8 +69,8 @@ TRANSITIONS: Final[dict[Place, frozenset[Place]]] = {
 }
 """Legal transitions. UNSCHEDULABLE → UNSCHEDULABLE records a change of the gate or the rejectors.
 BACKOFF → UNSCHEDULABLE occurs only if PreEnqueue plugins run after the backoff (gate
-SchedulerPopFromBackoffQ off), and UNSCHEDULABLE → ERROR_BACKOFF only for groups, whose rejectors are
-those of their members."""
+SchedulerPopFromBackoffQ off), and UNSCHEDULABLE → ERROR_BACKOFF only for groups, whose rejectors
+are those of their members."""
 
 NO_PLUGINS: Final[frozenset[str]] = frozenset()
 

@@ -55,11 +55,11 @@ class QueueSettings(msgspec.Struct, frozen=True):
     pod_events: PodEvents = DEFAULT_POD_EVENTS
     """Events of pods in the emulated version."""
     nominates_on_add: bool = False
-    """Whether adding a pod registers the nomination of its status at once, even if the pod is gated,
-    and an empty node name is no nomination (v1.37)."""
+    """Whether adding a pod registers the nomination of its status at once, even if the pod is
+    gated, and an empty node name is no nomination (v1.37)."""
     uncounts_deleted_pods: bool = False
-    """Whether the metric unschedulable_pods drops deleted pods of every sub-queue (v1.37), not only of
-    the unschedulable ones."""
+    """Whether the metric unschedulable_pods drops deleted pods of every sub-queue (v1.37), not only
+    of the unschedulable ones."""
 
     pod_groups: PodGroupSettings | None = None
     """Pod groups; None if pods of groups are scheduled one by one (gate GenericWorkload)."""

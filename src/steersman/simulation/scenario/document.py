@@ -20,7 +20,8 @@ SCENARIO_KIND: Final = "Scenario"
 Time: TypeAlias = str | int | float
 """Seconds, or a duration such as `1h30m`."""
 NodeChoice: TypeAlias = str | list[str]
-"""Names of nodes, patterns such as `general-*`, or labels such as `topology.kubernetes.io/zone=a`; one or a list."""
+"""Names of nodes, patterns such as `general-*`, or labels such as `topology.kubernetes.io/zone=a`;
+one or a list."""
 JsonObject: TypeAlias = dict[str, Any]
 AtLeastOne: TypeAlias = Annotated[int, Meta(ge=1)]
 NotNegative: TypeAlias = Annotated[int, Meta(ge=0)]

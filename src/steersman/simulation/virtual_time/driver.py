@@ -37,7 +37,8 @@ MAX_ERRORS: Final = 3
 MAX_ATTEMPTS_AT_ONCE: Final = 1000
 """More attempts at a pod without time passing end the simulation with an error."""
 NO_PROGRESS_SECONDS: Final = 3600.0
-"""A run without a deadline ends after this much virtual time without any change other than failed attempts."""
+"""A run without a deadline ends after this much virtual time without any change other than failed
+attempts."""
 NO_PROGRESS_ATTEMPTS: Final = 20
 """At least this many attempts failed in that time: a single binding may wait for an hour."""
 NO_PROGRESS_SECONDS_WITH_TIMERS: Final = 30 * 86_400.0

@@ -196,7 +196,7 @@ class ApiServerCluster:
                 await self._patch(kind, name, namespace, {"metadata": {"finalizers": None}})
         await self._delete_all(rest, 0)
 
-    # -- inside ------------------------------------------------------------------------------------------------------
+    # -- internals ---------------------------------------------------------------------------------------------------
 
     async def _create_some(self, waiting: Iterator[Sequence[Draft]]) -> None:
         for group in waiting:

@@ -2,7 +2,7 @@
 """Benchmark host with the embedded cluster in real time and the whole scheduler assembly.
 
     operations ─► EmbeddedCluster ─► store ─► ingest ─► queue ─► cycle ─► EventWriter ─► store
-                                       └──────► listeners: what is measured
+                                       └──────► listeners: measurements
 
 As in upstream's harness there are no kubelets, so bound pods do not change. Volumes are created
 bound, except for claims that only their volume refers to. Device claims are created from templates.

@@ -170,7 +170,7 @@ class DeletePods(Operation, frozen=True, kw_only=True):
         _require(self.delete_pods_per_second >= 0, "deletePodsPerSecond", self.delete_pods_per_second, "use 0 or more")
 
 
-# -- anything ----------------------------------------------------------------------------------------------------------
+# -- objects of any kind -----------------------------------------------------------------------------------------------
 
 
 class ChurnMode(enum.StrEnum):

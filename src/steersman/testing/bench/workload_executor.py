@@ -170,7 +170,7 @@ class WorkloadExecutor:
         else:
             await work
 
-    # -- anything ----------------------------------------------------------------------------------------------------
+    # -- objects of any kind -----------------------------------------------------------------------------------------
 
     async def _churn(self, place: int, operation: Churn) -> None:
         namespace = operation.namespace or f"namespace-{place}"

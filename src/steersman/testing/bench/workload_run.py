@@ -52,7 +52,8 @@ class UncachedCheck:
         scheduler.observe(EvaluationObserver(self._observe))
 
     def finish(self) -> tuple[str, ...]:
-        """Validate all columns against nodes and pods, and return a note on what was compared."""
+        """Validate all columns against nodes and pods, and return a note with the number of
+        comparisons."""
         try:
             self._scheduler.cache.validate_state()
         except StateInvariantError as error:

@@ -72,7 +72,8 @@ class Case(msgspec.Struct, frozen=True):
 def run_bundle(
     path: str, *, scalar: bool = False, areas: Iterable[str] = (), version: str = UNNAMED_VERSION
 ) -> Iterator[Case]:
-    """Yield every case of the file, or of some areas. `version` is that of lines which name none.
+    """Yield every case of the file, or of some areas. `version` applies to lines that name no
+    version.
 
     Raise `InputError` for a file that is not a bundle.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scheduling cycles of pod groups as the corpus describes them: what a cycle has tried and chosen.
+"""Scheduling cycles of pod groups in the format of the corpus: attempts and choices of a cycle.
 
 `cycle_document` turns a `GroupCycle`, which observers of the scheduler receive, into JSON. The
 results of the members come from the writes of the scheduler: bindings and PodScheduled conditions.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of scheduling cycles in the format of scenarios with pod groups, from what observers see.
+"""Results of scheduling cycles in the format of scenarios with pod groups, from the reports to
+observers.
 
 A cycle is that of a pod, or that of a group or a hierarchy of groups. Its results are complete
 after the bindings.
@@ -36,7 +37,7 @@ class CycleRecorder(AttemptObserver):
         self._pod: Document | None = None
         self._group: GroupCycle | None = None
         self._rejectors: dict[str, list[str]] = {}
-        #: What a bound pod uses, by name.
+        #: Volumes and devices of bound pods, by name.
         self._resources: dict[str, Document] = {}
 
     # -- observing -------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from steersman.scheduler.what_if import DiscardingWriter, WhatIfScheduler, isola
 from steersman.testing.conformance.scripted_extenders import ScriptedTransport, scripted_extenders
 
 UNNAMED_VERSION: Final = "1.36"
-"""The version of lines that name none: their format is older than the second version."""
+"""The version of lines that name no version: their format predates the second version."""
 
 
 class ScenarioWriter(DiscardingWriter):

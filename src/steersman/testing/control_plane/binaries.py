@@ -16,7 +16,7 @@ import msgspec
 from steersman.base import KUBE_SCHEDULER_RELEASES, SteersmanError
 
 DEFAULT: Final = "1.36"
-"""The version whose control plane is started unless another one is given: the one that all programs are built of."""
+"""The version whose control plane is started by default; all programs are built for it."""
 KUBERNETES_VERSION: Final = KUBE_SCHEDULER_RELEASES[DEFAULT]
 KUBE_CONTROLLER_MANAGER: Final = "kube-controller-manager"
 KUBECTL: Final = "kubectl"
@@ -70,7 +70,7 @@ def assets_folder(version: str = DEFAULT) -> Path:
 
 
 def cache_folder() -> Path:
-    """Return the folder for whatever is built once."""
+    """Return the folder for files that are built once."""
     if own := os.environ.get("STEERSMAN_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "steersman"

@@ -24,6 +24,6 @@ def _includes(target: Value, value: Value) -> bool:
 
 
 def _unreachable(*args: Value) -> Value:
-    """Stand for functions of an authorizer, which no expression has: they are declared for equal
-    checker messages."""
+    """Stand in for the functions of an authorizer, which device selectors do not have. They are
+    declared so that checker messages equal upstream's."""
     raise no_such_overload()

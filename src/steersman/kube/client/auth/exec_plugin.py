@@ -37,7 +37,7 @@ class CredentialProgram(msgspec.Struct, frozen=True):
     variables: Mapping[str, str]
     api_version: str
     install_hint: str = ""
-    #: Whether it gets the description of the cluster.
+    #: Whether the program gets the description of the cluster.
     wants_cluster: bool = False
 
 

@@ -69,8 +69,8 @@ def group_name(pod: api.Pod) -> str | None:
 
 
 def consumers_of(pod: api.Pod, group: api.PodGroup | None) -> list[api.ResourceClaimConsumerReference]:
-    """Return what each claim in the pod's spec is to be reserved for: the pod, or its group if that
-    lists the same claim."""
+    """Return the consumer of each claim in the pod's spec: the pod, or its group if the group lists
+    the same claim."""
     pod_itself = pod_reference(pod)
     if group is None:
         return [pod_itself for _ in pod.spec.resource_claims]

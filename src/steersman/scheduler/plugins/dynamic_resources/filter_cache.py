@@ -14,8 +14,8 @@ at once.
 
 A search that is too long for a cycle continues afterwards on a copy of the devices in use. Its
 result is stored here for the pod's next cycle, and is valid if the node's devices have not changed,
-like other results. An error is valid for one cycle, which ends the attempt, and longer as long as
-no device changes, since the same search would fail again.
+like other results. An error ends the attempt of the next cycle. It stays valid while the devices in
+use are unchanged, since the same search would fail again.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class NodeAllocation(msgspec.Struct, frozen=True):
     #: The claims that were not allocated before, in the order of the pod's claims.
     claims: tuple[PreparedClaim, ...]
     found: tuple[tuple[FoundDevice, ...], ...]
-    #: The last of them, if extended resources are served by devices on this node.
+    #: The claim for extended resources, the last of `claims`, if devices serve them on this node.
     extended: NodeClaim | None = None
 
 
@@ -292,7 +292,8 @@ class PodSearches(msgspec.Struct):
         self._found[node.node.metadata.name] = _Found(node, answer, usage)
 
     def take(self, node: NodeDevices, usage: int, holds: Callable[[NodeAnswer, int], bool]) -> NodeAnswer | None:
-        """Return the result for the node if still valid; `holds` checks those without error."""
+        """Return the result for the node if still valid; `holds` decides about results that are not
+        errors."""
         name = node.node.metadata.name
         found = self._found.get(name)
         if found is None or not found.node.is_same(node):

@@ -171,7 +171,7 @@ class GroupRelease:
         return None
 
     def _deallocate(self, claim: api.ResourceClaim) -> Status | None:
-        """Deallocate the claim. The second time the API server refuses it: the claim has
+        """Deallocate the claim. A second time is a conflict, as on the API server: the claim has
         changed."""
         key = api.key(claim)
         if key in self._deallocated:

@@ -29,7 +29,8 @@ from steersman.scheduler.plugins.dynamic_resources.claims import (
 from steersman.scheduler.plugins.dynamic_resources.extended_resources import NodeClaim
 from steersman.scheduler.plugins.dynamic_resources.filter_cache import NodeAllocation, NodeAnswers
 
-#: Of `CycleClaims` in the state of a pod's cycle, and of `GroupClaims` in that of a group's cycle.
+#: Key of `CycleClaims` in the state of a pod's cycle, and of `GroupClaims` in the state of a
+#: group's cycle.
 CLAIMS_STATE_KEY: Final = "DynamicResources"
 ERR_NO_STATE: Final = "not found"
 ERR_NO_GROUP: Final = "pod group object not found for pod group podgroup/{}"
@@ -49,7 +50,7 @@ class CycleClaims(msgspec.Struct):
     #: By position, allocations that an earlier member of the pod's group made, and that are not
     #: written yet.
     shared: dict[int, api.AllocationResult] = msgspec.field(default_factory=dict)
-    #: What the claims in the spec are to be reserved for; empty without the gate
+    #: The consumers to reserve the claims in the spec for; empty without the gate
     #: DRAWorkloadResourceClaims.
     consumers: list[api.ResourceClaimConsumerReference] = msgspec.field(default_factory=list)
     #: By node, the devices that Filter found in a cycle of a group: members with equal requests
@@ -93,7 +94,7 @@ class CycleClaims(msgspec.Struct):
         return ((index, claim) for index, claim in enumerate(self.claims) if claim.status.allocation is None)
 
     def consumer(self, index: int, pod: api.Pod) -> api.ResourceClaimConsumerReference:
-        """Return what the claim at the position is to be reserved for."""
+        """Return the consumer to reserve the claim at this position for."""
         return self.consumers[index] if index < len(self.consumers) else pod_reference(pod)
 
     def unavailable_nodes(self) -> list[str]:

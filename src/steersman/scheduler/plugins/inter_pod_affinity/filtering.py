@@ -251,7 +251,7 @@ class RequiredTermsKernel(GroupingFilterKernel):
         return [pods.table for pods in self._unwanted]
 
     def _limits_of_others(self, coming: Iterable[PodInfo]) -> Iterator[PodLimit]:
-        """Yield one limit for each topology key of an existing or coming term against the pod."""
+        """Yield one limit for each topology key of an existing or added term against the pod."""
         counts: dict[Topology, IntColumn | None] = {}
         for table in self._objecting.tables():
             counts[table.topology] = table.add_weighted(counts.get(table.topology), 1)

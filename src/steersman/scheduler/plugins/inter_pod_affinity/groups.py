@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Terms evaluated once per group of rows that they treat alike (`engine.row_groups`).
 
-Rows are alike if they share a domain of each topology with several rows per domain, and if what the
-tables count on the row itself is equal, where every row is a domain of its own, as with host names.
+Rows are alike if they are in the same domain of every topology with several rows per domain, and
+have equal sums of weighted counts for topologies in which every row is a domain of its own, such as
+host names.
 
-The tables that matter change: pods with new terms come. Tables of other rows' own domains need no
-new feature, because they count in the same sum; a table of another topology needs one.
+Pods with new terms add tables. A table with one row per domain needs no new feature, because all of
+these count in the same sum; a table of a new topology with several rows per domain needs one.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ Weighted: TypeAlias = tuple[int, DomainCounts | TermTable]
 MIN_ROWS: Final = 4000
 """With fewer rows, columns are faster than groups."""
 MIN_ROWS_OF_REJECTIONS: Final = 12_000
-"""The same for a pod without affinity: pods reject a few rows each, which is a cheap mask."""
+"""The same limit for a pod without affinity: each existing pod rejects few rows, and their mask is
+cheap."""
 
 
 class TermFeatures:
-    """The features by which weighted tables decide. `tables` returns those that count a pod now."""
+    """The features that weighted tables depend on. `tables` returns the tables that count a pod
+    now."""
 
     def __init__(self, view: NodesView, tables: Callable[[], Iterable[Weighted]]) -> None:
         self._view = view
@@ -35,7 +38,7 @@ class TermFeatures:
         self._topologies: list[Topology] = []
 
     def features(self, tables: Iterable[Weighted]) -> list[RowFeature]:
-        """Return the features; `tables` are those that may count a pod without further notice."""
+        """Return the features; `tables` are tables that may begin to count a pod later."""
         topologies = [table.topology for _, table in (*tables, *self._tables())]
         self._topologies = [each for each in dict.fromkeys(topologies) if not each.one_row_per_domain]
         return [*map(domain_feature, self._topologies), RowFeature(self._sums, self._sum, True)]

@@ -90,7 +90,8 @@ def _relabelled_node_helps(waiting: api.Pod, before: dict[str, str], after: dict
 
 
 def _has_node(pod: api.Pod) -> bool:
-    """Return whether the pod has a node or is nominated to one: only then it matters to others."""
+    """Return whether the pod has a node or is nominated to one; otherwise it does not affect other
+    pods."""
     return bool(pod.spec.node_name or pod.status.nominated_node_name)
 
 

@@ -4,7 +4,7 @@
 A term of the scheduled pod is resolved once per cycle: the names of all namespaces that its
 selector matches are added to the listed ones. As upstream, the selector is still matched with empty
 labels. So an empty selector, or one that only excludes labels (NotIn, DoesNotExist), matches every
-namespace, even unknown ones. `TermsMatcher` is the columnar twin, a matcher for the count tables of
+namespace, even unknown ones. `TermsMatcher` is the vector form, a matcher for the count tables of
 `state`: it receives the labels of each pod's namespace and needs no list of namespaces. Equal
 matchers share their tables, whatever the topology key and weight of their terms.
 
@@ -75,7 +75,7 @@ EVERYWHERE = NamespaceScope(frozenset(), EVERYTHING)
 
 
 class TermsMatcher(msgspec.Struct, frozen=True, cache_hash=True):
-    """Implements `framework.nodes_view.PodMatcher`: the pods that match every one of some terms."""
+    """Implements `framework.nodes_view.PodMatcher`: the pods that match all of several terms."""
 
     selector: Selector
     #: A pod's namespace must be in all of them.
@@ -100,7 +100,7 @@ class TermsMatcher(msgspec.Struct, frozen=True, cache_hash=True):
 class TermsSum:
     """Implements `framework.nodes_view.WeighingMatcher`: sums the weights of all matching terms.
 
-    Gives many terms with one key one count table. Twin: `AffinityTerm.matches` of each.
+    Gives many terms with one key one count table. Reference: `AffinityTerm.matches` of each term.
     """
 
     __slots__ = ("_hash", "_members", "_reached", "_sums")

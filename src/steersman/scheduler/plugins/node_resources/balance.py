@@ -2,7 +2,7 @@
 """The rule of NodeResourcesBalancedAllocation: how a pod changes the balance of a node's resources.
 
 The imbalance of a node is the standard deviation of the used shares of its resources. The score
-depends on its change by the pod, so that the pod is not charged for an existing imbalance.
+depends on its change by the pod, so that an existing imbalance does not count against the pod.
 
 The vector form does the same float operations in the same order as the scalar form, so that the
 scores are exactly equal. Two resources, the default, have a `row` without a loop.

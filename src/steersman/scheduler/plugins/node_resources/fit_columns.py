@@ -153,7 +153,8 @@ class Fit(FilterKernel):
         return shortages + np.multiply(hopeless, self._hopeless, dtype=np.intp)
 
     def _long_shortages(self, rows: NDArray[np.intp]) -> Iterator[int]:
-        """Return the shortages of rows with more bits than a machine word. Twin: `_shortage`."""
+        """Return the shortages of rows with more bits than a machine word. Reference:
+        `_shortage`."""
         lacks = np.zeros((len(self._needs) + 2, len(rows)), np.bool_)
         lacks[0] = self._pods.values[rows] >= self._allowed.values[rows]
         for at, (need, request) in enumerate(zip(self._needs, self._requests, strict=True), start=1):

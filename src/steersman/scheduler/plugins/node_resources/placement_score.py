@@ -33,7 +33,7 @@ def placement_score(resources: Sequence[ResourceSpec], wanted: Sequence[int], no
 def placement_score_of_sums(
     resources: Sequence[ResourceSpec], wanted: Sequence[int], amounts: Callable[[str], NodeAmounts]
 ) -> int:
-    """Return `placement_score` of nodes of which only the summed amounts are known."""
+    """Return `placement_score` from the summed amounts of the nodes."""
     requested, offered = [int64(amount) for amount in wanted], [0] * len(resources)
     for index, spec in enumerate(resources):
         if takes_part(spec.name, requested[index]):

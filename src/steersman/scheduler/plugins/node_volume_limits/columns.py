@@ -170,7 +170,7 @@ class RowVolumes:
         return more
 
     def _suspicious(self, coming: Counter[str], limits: AttachmentLimits) -> list[int]:
-        """Return the rows that may lack room for the coming volumes by driver, or may be faulty."""
+        """Return the rows that may lack room for the new volumes by driver, or may be faulty."""
         self._count_uses()
         present = self._uses + self._current_attached()
         rows = self._doubtful & limits.limited
@@ -273,7 +273,7 @@ class LimitedRows(ClusterFilterKernel):
         return self._reasons.get(as_of, self._work_out)
 
     def pod_limits(self, coming: Iterable[PodInfo]) -> PodLimits | None:
-        """Return no limits if no row is rejected and no coming pod has volumes, or else None."""
+        """Return no limits if no row is rejected and no added pod has volumes, or else None."""
         is_harmless = self.rejected() is None and not any(_volumes_of(pod.pod)[0] for pod in coming)
         return PodLimits() if is_harmless else None
 

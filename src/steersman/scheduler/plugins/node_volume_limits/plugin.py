@@ -178,7 +178,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExt
 
 
 class ExceededLimit(NamedTuple):
-    """A driver's limit that a pod would exceed on a node, with present and coming volumes."""
+    """A driver's limit that a pod would exceed on a node, with existing and new volumes."""
 
     driver: str
     limit: int

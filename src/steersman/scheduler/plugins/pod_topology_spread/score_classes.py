@@ -36,7 +36,7 @@ _MAX_CLASSES = 1 << 13
 _MAX_INHABITED = 128
 #: If more rows have changed, all rows are classified again.
 _MAX_CHANGED_ROWS = 48
-#: The place of a row that is never scored: it stays negative whatever is added.
+#: Place of a row that is never scored: so low that it stays negative after any addition.
 _NOWHERE = -(1 << 30)
 
 

@@ -233,8 +233,8 @@ class SelectorMasks:
         return self.any_of(Selector(term.labels) for s in selectors for term in s.terms if not term.errors)
 
     def any_of(self, selectors: Iterable[Selector]) -> BoolColumn:
-        """Return the rows that any selector admits. Conditions on one label are merged: local
-        volumes each name their own host, and a column for each would be a waste."""
+        """Return the rows that any selector admits. Conditions on one label are merged: each local
+        volume names its own host, and one column per volume would be wasteful."""
         admitted = self.no_rows()
         values_by_key: dict[str, set[str]] = {}
         for selector in selectors:

@@ -85,7 +85,8 @@ def _unknown_gate(gates: Gates) -> str:
 
 
 class AllocationFault(Exception):
-    """An invalid claim or class, or an evaluation error: ends the attempt. Upstream's text."""
+    """An invalid claim or class, or a failed expression, with upstream's message. Ends the
+    attempt."""
 
 
 class NodeFault(Exception):

@@ -67,8 +67,8 @@ def _class_configurations(requests: Iterable[DeviceRequirement]) -> Iterator[api
 def _claim_configurations(
     claim: api.ResourceClaim, chosen: Sequence[DeviceRequirement], *, once: bool
 ) -> Iterator[api.DeviceAllocationConfiguration]:
-    """Yield the claim's configuration for all requests, and for those of which one was chosen: once
-    or for each of them."""
+    """Yield the claim's configurations that name no request or a chosen one: `once`, or once for
+    every chosen request that they name."""
     for config in claim.spec.devices.config:
         meant = api.DeviceAllocationConfiguration(source="FromClaim", requests=config.requests, opaque=config.opaque)
         count = sum(_names(config.requests, request) for request in chosen) if config.requests else 1
@@ -78,7 +78,8 @@ def _claim_configurations(
 def _without_names_of_all(
     config: api.DeviceAllocationConfiguration, chosen: Iterable[DeviceRequirement]
 ) -> api.DeviceAllocationConfiguration:
-    """Return the configuration without names of requests, which means all, if it names all."""
+    """Return the configuration without request names, which means all requests, if it names every
+    chosen one."""
     is_for_all = all(_names(config.requests, request) for request in chosen)
     return msgspec.structs.replace(config, requests=()) if is_for_all else config
 

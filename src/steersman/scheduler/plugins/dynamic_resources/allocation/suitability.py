@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a device suits a request: the CEL expressions of class and request, taints, and capacity.
 
-A device caches the results of expressions, which depend only on both. An evaluation that exceeds
-its time limit has no result and is not cached.
+A device caches the results of expressions, because they depend on the device and the expression
+only. An evaluation that exceeds its time limit has no result and is not cached.
 
 The request policy of a shared device rounds requests up to valid amounts. The rules of capacity
 also apply to devices that are not shared: a request may require a minimum capacity.

@@ -118,7 +118,7 @@ class Available(msgspec.Struct, frozen=True):
     """The counters of a pool minus the consumption of its allocated devices, in billionths."""
 
     left: dict[CounterId, int]
-    #: Some counter is negative: no device that consumes counters can be allocated.
+    #: Whether a counter is negative, so that no device that consumes counters can be allocated.
     is_overdrawn: bool
 
 
