@@ -141,7 +141,7 @@ async def _running(
     async with _closing(sockets), asyncio.TaskGroup() as group:
         tasks = HostTasks(group)
         tasks.create_task(keep_collections_short(store), name="keep garbage collections short")
-        _start_cluster(store, timers, events, errors, options, tasks)
+        _start_cluster(store, timers, events, errors, options, tasks, gates)
         starter = _SchedulerStarter(options, store, timers, events, tasks)
         schedulers = None
         if chosen is not None:
@@ -275,6 +275,7 @@ def _start_cluster(
     errors: InternalErrors,
     options: SandboxOptions,
     tasks: HostTasks,
+    gates: FeatureGates,
 ) -> None:
     """Start all parts of a cluster except the scheduler."""
     policy = load_policy(options.kubelet_policy) if options.kubelet_policy else SANDBOX_POLICY
@@ -285,7 +286,7 @@ def _start_cluster(
         VolumeProvisioner(store, PROVISIONER)
     else:
         controllers.start(controllers.Cluster(store, timers, events.record, errors, is_overdue=timers.is_overdue))
-        controllers.start_claim_controllers(store, timers)
+        controllers.start_claim_controllers(store, timers, has_group_claims=gates.enabled("DRAWorkloadResourceClaims"))
 
 
 def _declared_kinds(options: SchedulerOptions | None) -> list[type[api.Object]]:

@@ -48,6 +48,54 @@ WORKLOAD = """
   - {name: few, params: {groups: 3, size: 4}}
 """
 
+CLAIM = "resourceClaims: [{name: gpu, resourceClaimTemplateName: gpus}]"
+OBJECTS = {
+    "node.yaml": """
+apiVersion: v1
+kind: Node
+metadata: {name: "node-{{.Index}}"}
+status: {capacity: {cpu: "32", memory: 32Gi, pods: "110"}, allocatable: {cpu: "32", memory: 32Gi, pods: "110"}}
+""",
+    "class.yaml": "{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: gpu}}",
+    "slice.yaml": """
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: gpus}
+spec:
+  {driver: d, pool: {name: p, generation: 1, resourceSliceCount: 1}, allNodes: true, devices: [{name: a}, {name: b}]}
+""",
+    "claim.yaml": """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: gpus}
+spec: {spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu}}]}}}
+""",
+    "group.yaml": GROUP.replace("spec: {", "spec: {" + CLAIM + ", "),
+    "pod.yaml": POD.replace("  containers", f"  {CLAIM}\n  containers"),
+    "performance-config.yaml": """
+- name: SharedClaims
+  featureGates: {GenericWorkload: true, DRAWorkloadResourceClaims: true}
+  workloadTemplate:
+  - {opcode: createNodes, count: 1, nodeTemplatePath: node.yaml}
+  - {opcode: createAny, templatePath: class.yaml}
+  - {opcode: createAny, templatePath: slice.yaml}
+  - {opcode: createAny, templatePath: claim.yaml, namespace: gangs}
+  - {opcode: createPodGroups, count: 2, namespace: gangs, templatePath: group.yaml, templateParams: {size: 4}}
+  - {opcode: createPods, count: 8, namespace: gangs, podTemplatePath: pod.yaml, templateParams: {size: 4}, collectMetrics: true}
+  workloads:
+  - {name: two, params: {}}
+""",
+}
+
+
+def test_members_share_the_claim_of_their_group(tmp_path: Path) -> None:
+    for name, text in OBJECTS.items():
+        (tmp_path / name).write_text(text)
+    (selected,) = select(load(str(tmp_path / "performance-config.yaml")))
+    outcome = run(prepare(selected, BenchOptions(emulated_version="1.37")))
+    assert (outcome.verdict, outcome.reason) == (WorkloadVerdict.MEASURED, "")
+    assert outcome.measurements[0].throughput.pods == 8
+
 
 def test_gangs_are_scheduled_by_a_workload(tmp_path: Path) -> None:
     for name, text in (("group.yaml", GROUP), ("pod.yaml", POD), ("performance-config.yaml", WORKLOAD)):

@@ -72,12 +72,14 @@ def start(cluster: Cluster, names: Iterable[str] | None = None) -> list[Controll
     return [kind(cluster) for kind in chosen if cluster.store.keeps_documents or not issubclass(kind, ServicePods)]
 
 
-def start_claim_controllers(store: Store, timers: Timers) -> None:
+def start_claim_controllers(store: Store, timers: Timers, *, has_group_claims: bool = False) -> None:
     """Start the controllers of volumes, ephemeral volumes and ResourceClaims, without which pods
     with claims stay pending.
 
-    They react synchronously to changes of the store; simulations always run them.
+    They react synchronously to changes of the store; simulations always run them. With
+    `has_group_claims` (gate DRAWorkloadResourceClaims), members of a PodGroup share the claims that
+    it lists.
     """
     EphemeralClaims(store)
     VolumeController(store, timers)
-    ResourceClaimController(store)
+    ResourceClaimController(store, has_group_claims=has_group_claims)

@@ -97,7 +97,8 @@ class Driver:
         #: Whether a run is in progress.
         self.is_running = False
         feed(store, self.scheduler.ingest, self.scheduler.watched_kinds)
-        start_claim_controllers(store, self._timers)
+        group_claims = options.gates.enabled("DRAWorkloadResourceClaims")
+        start_claim_controllers(store, self._timers, has_group_claims=group_claims)
         self.kubelets = Kubelets(store, self._timers, kubelets)
         if controllers:
             start_controllers(Cluster(store, self._timers, retains_pods=True))

@@ -65,7 +65,7 @@ async def embedded_host(options: SchedulerOptions, seed: int) -> AsyncIterator[H
         reader.serve(scheduler.known_kinds)
         feed(store, scheduler.ingest, scheduler.watched_kinds)
         store.subscribe(_ClaimBinder(store).on_volume, (api.PersistentVolume,))
-        ResourceClaimController(store)
+        ResourceClaimController(store, has_group_claims=options.gates.enabled("DRAWorkloadResourceClaims"))
         tasks.create_task(every(SETTLE_SECONDS, events.settle))
         tasks.create_task(SchedulingLoop(scheduler, Timing(clock), pods_at_a_time=SLICE).run())
         try:
