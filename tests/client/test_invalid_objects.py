@@ -34,7 +34,7 @@ class Script:
     async def list(self) -> Listing[Any]:
         return self.listing
 
-    async def watch(self, _: str) -> AsyncIterator[WatchedChange[Any]]:
+    async def watch(self, *_: object) -> AsyncIterator[WatchedChange[Any]]:
         while (change := await self.changes.get()) is not None:
             yield change
 

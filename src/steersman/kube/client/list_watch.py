@@ -10,7 +10,7 @@ of the objects that they are sent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -24,6 +24,7 @@ from steersman.kube.client import paths
 from steersman.kube.client.discovery import is_absent
 from steersman.kube.client.errors import ApiError, ConnectionFailed, UnreadableLine
 from steersman.kube.client.foreign_input import error_from_status
+from steersman.kube.client.heartbeats import Heartbeats
 from steersman.kube.client.invalid_objects import Unreadable
 from steersman.kube.client.requests import Query, Request, Response, Transport
 
@@ -39,6 +40,7 @@ MODIFIED: Final = "MODIFIED"
 DELETED: Final = "DELETED"
 BOOKMARK: Final = "BOOKMARK"
 ERROR: Final = "ERROR"
+NONE_IN_USE: Final[Mapping[str, api.Object]] = {}
 MAX_EMPTY_PAGES: Final = 100
 """Maximum number of empty pages of a list, which selectors may cause, to detect endless lists."""
 NO_END: Final = f"more than {MAX_EMPTY_PAGES} pages of the list have no objects and name another page"
@@ -147,6 +149,8 @@ class ListWatch(Generic[T]):
         self._path = paths.collection(kind)
         self._typed_lines: msgspec.json.Decoder[_TypedLine[T]] = msgspec.json.Decoder(_TypedLine[kind])  # type: ignore[valid-type]
         self._selection = {"fieldSelector": field_selector} if field_selector else {}
+        #: None if every update is needed: extenders and recordings get fields that are not decoded.
+        self._heartbeats = Heartbeats() if kind is api.Node and self._raw_objects is None and texts is None else None
 
     async def list(self) -> Listing[T]:
         """List in pages; lists again without pages if the continuation expires. An optional kind
@@ -160,8 +164,13 @@ class ListWatch(Generic[T]):
                 raise
             return await self._list(0)
 
-    async def watch(self, resource_version: str) -> AsyncGenerator[WatchedChange[T], None]:
-        """Yield changes after the version until the watch ends. ERROR lines raise `ApiError`."""
+    async def watch(
+        self, resource_version: str, in_use: Mapping[str, api.Object] = NONE_IN_USE
+    ) -> AsyncGenerator[WatchedChange[T], None]:
+        """Yield changes after the version until the watch ends. ERROR lines raise `ApiError`.
+
+        An update that does not differ from the object in use by that key may be a BOOKMARK.
+        """
         seconds = int(self._timing.jittered(WATCH_SECONDS, 1.0))
         query = {
             **self._selection,
@@ -172,12 +181,14 @@ class ListWatch(Generic[T]):
         }
         async with aclosing(self._transport.stream(self._path, query)) as lines:
             async for line in lines:
-                yield self.change_in(line)
+                yield self.change_in(line, in_use)
 
     async def _list(self, page: int) -> Listing[T]:
         listing: Listing[T] = Listing()
         if self._raw_objects is not None:
             self._raw_objects.forget_all(self.kind)
+        if self._heartbeats is not None:
+            self._heartbeats.clear()
         query = {**self._selection, "limit": str(page)} if page else self._selection
         async with aclosing(pages(self._ask, self._path, query)) as listed:
             async for found in listed:
@@ -200,8 +211,19 @@ class ListWatch(Generic[T]):
                 await asyncio.sleep(0)
         listing.resource_version = page.metadata.resource_version or ""
 
-    def change_in(self, line: bytes) -> WatchedChange[T]:
-        """Decode the event in a line; in one pass unless it is unusual."""
+    def change_in(self, line: bytes, in_use: Mapping[str, api.Object] = NONE_IN_USE) -> WatchedChange[T]:
+        """Decode the event in a line, unless it is a heartbeat."""
+        if self._heartbeats is None:
+            return self._change_in_whole(line)
+        update = self._heartbeats.read(line)
+        if update is not None and self._heartbeats.is_heartbeat(update, in_use):
+            return WatchedChange(BOOKMARK, self.kind(metadata=api.ObjectMeta(resource_version=update.resource_version)))
+        change = self._change_in_whole(line)
+        self._heartbeats.remember(update, change.object)
+        return change
+
+    def _change_in_whole(self, line: bytes) -> WatchedChange[T]:
+        """Decode a line; in one pass unless it is unusual."""
         if self._raw_objects is not None:
             return self.change_in_parts(line)
         try:
@@ -216,7 +238,7 @@ class ListWatch(Generic[T]):
 
     def change_in_parts(self, line: bytes) -> WatchedChange[T]:
         """Decode a line and its object separately: an unreadable object is not an unreadable line.
-        The slow path of `change_in`."""
+        The slow path of `_change_in_whole`."""
         try:
             event = codec.decode(line, _Line)
         except InputError as cause:

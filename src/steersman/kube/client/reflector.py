@@ -240,7 +240,7 @@ class Reflector(Generic[T]):
         return version != self.resource_version or self._timing.clock.monotonic() - began >= SHORT_SECONDS
 
     async def _watch(self) -> None:
-        async with aclosing(self._source.watch(self.resource_version)) as changes:
+        async with aclosing(self._source.watch(self.resource_version, self.objects)) as changes:
             async for change in changes:
                 if self.failure is not None:
                     self._succeeded()
