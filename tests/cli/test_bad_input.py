@@ -87,6 +87,20 @@ def test_a_plugin_without_its_method(tmp_path: Path) -> None:
     assert "score() is missing" in refused("simulate", "-f", cluster(tmp_path), "--plugin", file)
 
 
+FILTER = """
+    def filter(self, *given):
+        return True
+"""
+
+
+def test_a_plugin_without_the_base_class_of_a_method(tmp_path: Path) -> None:
+    file = write(tmp_path / "odd.py", PLUGIN.format(base="FilterPlugin", method="score", body="return 0") + FILTER)
+    told = f'{file}: plugin "Odd": method score() is not called; derive Odd from ScorePlugin too, or rename the method'
+    assert told in refused("config", "check", write(tmp_path / "config.yaml", CONFIG), "--plugin", file)
+    result = steersman("simulate", "-f", cluster(tmp_path), "--plugin", file)
+    assert f"Note: {told}" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("base", "method", "body", "message"),
     [

@@ -164,6 +164,7 @@ def _effective(
 ) -> tuple[EffectiveProfile, ...]:
     """Return the effective profiles. If `strict`, disabled plugins must exist as well, which
     kube-scheduler does not require, and every enabled plugin is created."""
+    from steersman.base import InputError
     from steersman.config import build, check_disabled
     from steersman.scheduler.assembly import register, with_enabled
     from steersman.scheduler.runtime import capabilities_of, check_args
@@ -176,6 +177,8 @@ def _effective(
         check_disabled(loaded, capabilities_of(registry, gates), file)
         check_args(enabled, registry, file)
         check_plugins(enabled, gates, registry)
+        if registry.notes:
+            raise InputError(registry.notes[0])
     return profiles
 
 

@@ -90,6 +90,7 @@ def _placements(cluster: SimulatedCluster) -> dict[str, Placement]:
 def _notes(cluster: SimulatedCluster) -> Iterator[str]:
     options, intake, driver = cluster.setup.options, cluster.intake, cluster.driver
     yield from intake.notes
+    yield from options.registry.notes
     if driver.no_progress:
         yield driver.no_progress
     yield from refused_objects(intake.refusals)

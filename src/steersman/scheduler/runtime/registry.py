@@ -36,6 +36,11 @@ POINT_OF_CLASS: Mapping[type[Plugin], ExtensionPoint] = {
     getattr(framework, point.interface): point for point in ExtensionPoint
 }
 
+_METHODS: Mapping[str, type[Plugin]] = {
+    next(iter(inspect.get_annotations(base) or vars(base))): base for base in POINT_OF_CLASS
+} | {"refresh": framework.BackgroundPlugin, "events_to_register": framework.EnqueueExtensions}
+"""Main method of each base class."""
+
 
 class Registry:
     """Plugin factories by name, with their origin."""
@@ -47,6 +52,8 @@ class Registry:
         self._installed: dict[str, list[EntryPoint]] = {}
         #: Added files, in order.
         self.files: list[str] = []
+        #: Methods that are not called, because the plugin lacks their base class.
+        self.notes: list[str] = []
 
     def __contains__(self, name: str) -> bool:
         return name in self._factories or name in self._installed
@@ -60,6 +67,11 @@ class Registry:
             raise PluginError(f"{origin}: plugin class {factory.__name__} has no name; set the class attribute `name`")
         if name in self._factories:
             raise PluginError(f'{origin}: plugin name "{name}" is taken by {self._origins[name]}')
+        for method, base in _METHODS.items():
+            if isinstance(factory, type) and hasattr(factory, method) and not issubclass(factory, base):
+                remedy = f"derive {factory.__name__} from {base.__name__} too, or rename the method"
+                self.notes.append(f'{origin}: plugin "{name}": method {method}() is not called; {remedy}')
+                logger.warning("%s", self.notes[-1])
         self._installed.pop(name, None)
         self._factories[name] = factory
         self._origins[name] = origin
