@@ -64,7 +64,8 @@ def _plausible(resource: str, amount: Quantity) -> str:
 
 
 def _cores(value: quantity.Amount) -> str:
-    """Return the number of cores, or what it becomes if its milli-units do not fit in 64 bits."""
+    """Return the number of cores as text, or the milli-units that kube-scheduler counts if they do
+    not fit in 64 bits."""
     counted = quantity.milli_value(value)
     if quantity.compare(quantity.parse(f"{counted}m"), value) != 0:
         return f"kube-scheduler counts it as {counted}m, in 64 bits"

@@ -108,7 +108,7 @@ _WANT_MAP: Final = "yaml: map merge requires map or sequence of maps as the valu
 _FREE_DECODES: Final = 1_000
 _FREE_ALIASED: Final = 100
 _MAX_ALIASED_SHARE: Final = 0.99
-"""Beyond the free counts, documents with almost only expanded aliases are rejected."""
+"""Maximum share of values from expanded aliases in a document that exceeds the free counts."""
 _FIRST_WITH_EXPONENT: Final = 1e21
 
 

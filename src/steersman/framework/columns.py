@@ -304,7 +304,7 @@ class GroupingFilterKernel(ClusterFilterKernel):
 
     def has_current_features(self) -> bool:
         """Return whether the features still determine the result; if not, they are requested
-        anew."""
+        again."""
         return True
 
     @abstractmethod
@@ -397,7 +397,7 @@ class GroupingScoreKernel(ClusterScoreKernel):
 
     def has_current_features(self) -> bool:
         """Return whether the features still determine the result; if not, they are requested
-        anew."""
+        again."""
         return True
 
     @abstractmethod

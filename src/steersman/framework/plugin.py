@@ -46,7 +46,7 @@ class PostFilterResult(msgspec.Struct, frozen=True):
     """Nomination made by PostFilter: a node name, "" to clear the nomination, None to keep it."""
 
     nominated_node: str | None = None
-    #: How the plugin arrived at the result, in a type of its own; shown in explanations.
+    #: How the plugin computed the result, in a type of the plugin; shown in explanations.
     report: object = None
 
 

@@ -185,7 +185,7 @@ class PodGroupPostFilterResult(msgspec.Struct, frozen=True):
     """Nominations made by PodGroupPostFilter: pod key → node name."""
 
     nominated_nodes: Mapping[str, str] = {}
-    #: How the plugin arrived at the result, in a type of its own; shown in explanations.
+    #: How the plugin computed the result, in a type of the plugin; shown in explanations.
     report: object = None
 
 

@@ -154,7 +154,7 @@ def _aggregated(pod: Pod, amounts_of: Callable[[Container, bool], Amounts]) -> A
 
 
 def _may_be_resized(pod: Pod) -> bool:
-    """Return whether the status may say something else than the spec about the requests."""
+    """Return whether the requests in the status may differ from the requests in the spec."""
     status = pod.status
     return bool(
         status.container_statuses

@@ -57,8 +57,7 @@ class Interval(Part, frozen=True):
 
 
 class Comparison(PlanAnswer, frozen=True, kw_only=True):
-    """Configurations beside each other: a row per configuration and seed, and means with
-    intervals."""
+    """Configurations beside each other: a row per configuration and seed, and means with intervals."""
 
     KIND: ClassVar[str] = "Comparison"
 

@@ -41,8 +41,7 @@ _replace = msgspec.structs.replace
 
 
 class Changed(Part, frozen=True):
-    """The requests of a workload's pods, all of them together; cpu in millicores, memory in
-    bytes."""
+    """The requests of a workload's pods, all of them together; cpu in millicores, memory in bytes."""
 
     workload: str
     pods: int

@@ -44,7 +44,7 @@ class ContainerName(NamedTuple):
     #: Kind and name of the workload; the kind is "" if the file omits it.
     kind: str
     workload: str
-    #: "" stands for the only container.
+    #: "" means the only container.
     container: str
 
     def __str__(self) -> str:

@@ -151,7 +151,8 @@ class ClusterFiles:
         return deleted
 
     def _users(self) -> Iterator[tuple[type[api.Object], str]]:
-        """Yield the user's objects, workloads before what they would recreate, nodes last."""
+        """Yield the user's objects, workloads before the objects that they would recreate, nodes
+        last."""
         kinds = sorted(self._store.kinds, key=lambda kind: _DELETED_LATE.get(kind.KIND, 0))
         for kind in kinds:
             for key, document in list(self._store.documents(kind).items()):

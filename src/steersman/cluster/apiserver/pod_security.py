@@ -24,7 +24,7 @@ from steersman.cluster.store.admission.pod_security import (
 )
 
 _UNCHECKED: Final = frozenset({"status", "eviction", "binding", "exec", "attach", "log", "portforward", "proxy"})
-"""Pod subresources that cannot change what is checked."""
+"""Pod subresources that cannot change the checked fields."""
 _TEMPLATES: Final = {
     ("", "podtemplates"): ("template",),
     ("", "replicationcontrollers"): ("spec", "template"),

@@ -178,7 +178,7 @@ def _merged_elements(original: list[Any], patch: list[Any], merge_key: str, sche
 
 
 def _partition(elements: list[Any], by: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
-    """Split the elements into those that `by` lists too, and the others."""
+    """Split the elements into those that are also in `by`, and the rest."""
     listed = {_key(element, merge_key) for element in by}
     are_listed: list[Any] = []
     others: list[Any] = []

@@ -47,8 +47,8 @@ _HOUSEKEEPING: Final[tuple[type[Controller], ...]] = (
     EndpointsController,
     EndpointSliceController,
 )
-"""Controllers of anything but replicas: batch, deletion, budgets, quotas, nodes and scaling. Events
-are delivered in this order: controllers that delete come before those that count."""
+"""All controllers except those of replicas: batch, deletion, budgets, quotas, nodes and scaling.
+Events are delivered in this order: controllers that delete come before those that count."""
 
 CONTROLLERS: Final[dict[str, type[Controller]]] = {
     controller.NAME: controller

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A kubelet's admission of pods: whether a bound pod may run on its node.
 
-The scheduler has already checked this, but another scheduler may have used the same room, or a pod
-came with its node. `Kubelets` checks every new pod if the policy says so; a pod that does not fit
-fails with kubelet's reason and message.
+The scheduler has already checked this, but another scheduler may have used the same room, or the
+pod was created with a node name. `Kubelets` checks every new pod if the policy says so; a pod that
+does not fit fails with kubelet's reason and message.
 """
 
 from __future__ import annotations

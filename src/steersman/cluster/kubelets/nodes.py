@@ -150,7 +150,7 @@ def registered(node: Node, number: int, now: str) -> Node:
 
 
 def ready_again(node: Node, now: str) -> Node:
-    """Return the node after a restart of its kubelet: ready, whatever clients wrote."""
+    """Return the node after a restart of its kubelet: ready, regardless of changes by clients."""
     conditions = node.status.conditions
     if not any(condition.type == READY_CONDITION.type for condition in conditions):
         return node

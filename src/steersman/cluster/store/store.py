@@ -237,7 +237,7 @@ class Store:
         return self._written(old, new, new, document)
 
     def replace(self, obj: T, document: Document | None = None) -> T:
-        """Update spec and status at once, which API clients cannot do."""
+        """Update spec and status together, which API clients cannot do."""
         old = self._current(obj)
         return self._written(old, self._admitted(old, obj), obj, document)
 

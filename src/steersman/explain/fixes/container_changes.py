@@ -171,7 +171,7 @@ def _lowered(place: SpecPlace, request: _Request, resource: str, number: int) ->
         resources = request.resources(spec)
         written = resources.get("requests", {}).get(resource)
         if written is not None and _parsed(resource, written) != request.asks:
-            raise KeyError(resource)  # something has changed it in the pod alone, and would do so again
+            raise KeyError(resource)  # the pod differs from its template, and so would a new pod
         resources.setdefault("requests", {})[resource] = text
         if resource not in _MAY_DIFFER and resource in resources.get("limits", {}):
             resources["limits"][resource] = text

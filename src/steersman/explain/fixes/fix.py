@@ -106,7 +106,7 @@ class Fix(PlainStruct, frozen=True, rename="camel"):
     """
 
     kind: FixKind
-    #: What to change, and where the pod goes then, as a sentence.
+    #: The change, and the resulting node of the pod, as a sentence.
     summary: str
     #: Commands to run in this order.
     commands: tuple[str, ...]

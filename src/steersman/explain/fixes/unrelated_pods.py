@@ -2,9 +2,10 @@
 """Unrelated pods: pending pods that a trial for another pod can leave out at first.
 
 A trial schedules every pending pod, and mostly finds again that the others fit on no node. So a
-trial runs without them first. What fails then fails with them as well: a placed pod takes room, and
-helps only pods with an affinity to it, a spread constraint that counts it, the same claim, or a
-group in the same tree. What passes is tried again with all pods. In doubt a pod is not unrelated.
+trial runs without them first. A trial that fails without them would fail with them as well: a
+placed pod takes room, and helps only pods with an affinity to it, a spread constraint that counts
+it, the same claim, or a group in the same tree. A trial that passes is repeated with all pods. In
+doubt, a pod does not count as unrelated.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ class Verifier:
             return place if place.target in self.documents else None
         maker, workload = ObjectName(owner.kind, metadata.namespace, owner.name), self.workload
         if self.is_given and maker not in self.documents:
-            return None  # something stands in for the owner, with a template that is only assumed
+            return None  # the owner is a placeholder, whose template is only assumed
         if self.is_given and workload.kind == api.CronJob.KIND:
             workload = maker  # the CronJob makes other Jobs from its template, and leaves this one alone
         place = SpecPlace(workload, _TEMPLATES.get(workload.kind, ()))

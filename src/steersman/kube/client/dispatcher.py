@@ -5,9 +5,9 @@ volumes, devices.
 Implements `assembly.ApiWriter`. Awaited writes are coroutines; failures and events are queued
 (`status_updates`, `events`) and written by `run`.
 
-Objects are changed by merge patches of what differs, with the resource version that was seen: the
-Structs have only some fields of an object, and the others must not change. `ResourceClaims` writes
-finalizers, allocation and users of claims, and repeats a change after a conflict.
+Objects are changed by merge patches of the differences, with the resource version that was read:
+the Structs have only some fields of an object, and the others must not change. `ResourceClaims`
+writes finalizers, allocation and users of claims, and repeats a change after a conflict.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Dispatcher(EventReports):
         )
 
     async def run(self) -> None:
-        """Write what is queued, until cancelled."""
+        """Write queued status updates and events, until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._updates.run())
             group.create_task(self._events.run())
@@ -93,7 +93,7 @@ class Dispatcher(EventReports):
             group.create_task(self._updates.drain())
 
     def close(self) -> None:
-        """Drop and count what is queued, and everything reported later: the lease is lost."""
+        """Drop and count queued and all later status updates and events: the lease is lost."""
         self._updates.close()
         self._events.close()
 

@@ -7,8 +7,8 @@ Every call is one POST with a deadline and a limit for the response. Failures an
 responses are an `ExtenderError`. Passwords in URLs are never shown.
 
 The JSON is that of `kube-scheduler/extender/v1`. Go writes these types with their Go names
-(`NodeNames`) and reads them whatever the case of their letters, so that extenders answer
-`nodeNames` or `nodenames` as well.
+(`NodeNames`) and reads them case-insensitively, so that extenders answer `nodeNames` or `nodenames`
+as well.
 """
 
 from __future__ import annotations

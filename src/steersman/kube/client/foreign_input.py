@@ -22,9 +22,9 @@ from steersman.kube.client.errors import ApiError, UnreadableAnswer
 T = TypeVar("T")
 
 MAX_SECRET_BYTES: Final = 1 << 20
-"""Bytes of a token, a certificate or a key."""
+"""Maximum bytes of a token, a certificate or a key."""
 MAX_KUBECONFIG_BYTES: Final = 16 << 20
-"""Bytes of a kubeconfig: those of thousands of clusters are shorter."""
+"""Maximum bytes of a kubeconfig; files with thousands of clusters are shorter."""
 MAX_LINE_BYTES: Final = 32 << 20
 """Limit of a line of a watch, which is one object, in bytes. An API server stores at most 1.5 MiB
 by default; escapes in JSON can make it six times as long."""

@@ -43,7 +43,7 @@ class ConnectionLimits(msgspec.Struct, frozen=True):
 
 
 class Phase(Enum):
-    """Phase of a connection, by what it waits for."""
+    """Phase of a connection: the event that it waits for."""
 
     HANDSHAKE = auto()
     HEAD = auto()
@@ -218,7 +218,7 @@ class ConnectionTable:
         if found is None:
             return False
         found.abort()
-        # Its place is free at once; `connection_lost` is called later.
+        # Its slot is free immediately; `connection_lost` is called later.
         found.forget()
         return True
 

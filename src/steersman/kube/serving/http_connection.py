@@ -110,7 +110,7 @@ class HttpConnection:
                 self._transport.write(CONTINUE)
 
     def body_received(self, data: bytes) -> bytes:
-        """Handle data behind a head, and return those that belong to the next request."""
+        """Handle data after a head, and return the data that belong to the next request."""
         incoming = self._incoming
         if incoming is None:
             return b"" if self._drops else data

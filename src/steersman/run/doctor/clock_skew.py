@@ -12,7 +12,7 @@ from steersman.run.doctor.finding import Finding, fail, ok, warn
 from steersman.run.doctor.target import DoctorTarget, server_time
 
 CHECK: Final = "clock"
-#: Tolerates the header's whole seconds and the latency of the answer.
+#: Seconds of skew that the header's whole seconds and the latency of the answer may cause.
 TOLERATED: Final = 2.0
 INTOLERABLE: Final = 60.0
 ADVICE: Final = "synchronise the clocks (NTP)"

@@ -22,14 +22,14 @@ _NODES_PER_PIECE: Final = 250
 
 
 class CodedColumn(WebPart, frozen=True):
-    """`values[codes[i]]` is the value of the i-th node; code -1 stands for no value."""
+    """`values[codes[i]]` is the value of the i-th node; code -1 means no value."""
 
     values: list[str]
     codes: list[int]
 
 
 class NodeColumns(WebPart, frozen=True):
-    """All nodes; the i-th entry of every list is about the same node."""
+    """All nodes; the i-th entries of all lists belong to one node."""
 
     row: list[int]
     name: list[str]

@@ -18,7 +18,7 @@ BOUND: Final = "bound"
 
 
 class PodTable(WebPart, frozen=True):
-    """Pods in columns: the i-th entry of every list is about the same pod."""
+    """Pods in columns: the i-th entries of all lists belong to one pod."""
 
     now: float
     total: int

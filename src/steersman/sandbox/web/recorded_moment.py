@@ -4,7 +4,7 @@
     record ─► simulation of that moment ─► `WebApi` ─► a line of JSON for each line of JSON
 
 Started by `recorded_past`, to keep this work out of the scheduler's process. The first line of its
-output tells whether it is ready, or why not.
+output says whether it is ready, or why not.
 """
 
 from __future__ import annotations

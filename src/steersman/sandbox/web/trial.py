@@ -218,7 +218,7 @@ def _reason(evaluation: Evaluation, wanted: str, chosen: str) -> DifferenceReaso
 
 
 def numbers_of(scheduler: Scheduler) -> ClusterNumbers:
-    """Return how full the nodes of a scheduler are."""
+    """Return figures about the utilisation of a scheduler's nodes."""
     table = scheduler.cache.nodes
     alive = table.alive
     in_use = int((table.pod_count.values[alive] > 0).sum())
@@ -234,8 +234,8 @@ def numbers_of(scheduler: Scheduler) -> ClusterNumbers:
 def compared(
     moment: ClusterMoment, first: Sequence[str], numbers: ClusterNumbers, second: TrialSide
 ) -> ConfigurationComparison:
-    """Compare one side, real or a trial, with the second one; `first` are its nodes, `numbers`
-    those of its end."""
+    """Compare one side, real or a trial, with the second one; `first` are its nodes, `numbers` the
+    figures at its end."""
     decisions = []
     for past, a, b, reason in zip(moment.decisions, first, second.nodes, second.reasons, strict=True):
         parts = DifferenceReason() if a == b else reason

@@ -66,7 +66,7 @@ class GroupAttempts:
     """Schedules groups."""
 
     def __init__(self, parts: GroupParts, on_failure: OnFailure, release: Callable[[QueuedMember], None]) -> None:
-        """`release` forgets what is left of an attempt after an internal error."""
+        """`release` cleans up an attempt after an internal error."""
         self._parts = parts
         self._on_failure = on_failure
         self._release = release

@@ -270,8 +270,8 @@ class BindingCycle:
         return verdict
 
     async def _nominate(self, decision: Scheduled) -> None:
-        """Write the nominated node, so that others, such as a cluster autoscaler, know it early. A
-        failure is ignored."""
+        """Write the nominated node, so that other components, such as a cluster autoscaler, can
+        read it early. A failure is ignored."""
         pod, node = decision.pod.pod, decision.node
         if not self._nominates or pod.status.nominated_node_name == node:
             return

@@ -88,7 +88,7 @@ class DirectBindings:
 
     @property
     def has_waiting_task(self) -> bool:
-        """Whether the host's task waits; False also when it is about to continue."""
+        """Whether the host's task is waiting and has not been woken."""
         return self._wake is not None and not self._wake.is_set()
 
     def restore_waiting(self, bindings: Iterable[DirectBinding]) -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members of a group that are assumed while the group is tried, and their reversal.
 
-Members are reverted in the reverse order of their assumption, so a part of a trial is what was
-assumed after a mark. A nomination in memory ends when a member is assumed; its reversal restores
-the one that the pod's status has.
+Members are reverted in the reverse order of their assumption, so a part of a trial consists of the
+members assumed after a mark. A nomination in memory ends when a member is assumed; its reversal
+restores the one that the pod's status has.
 """
 
 from __future__ import annotations

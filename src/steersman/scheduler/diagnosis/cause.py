@@ -93,8 +93,7 @@ def code_of_plugin(plugin: str) -> CauseCode:
 
 
 class GroupDetail(msgspec.Struct, frozen=True, rename="camel"):
-    """Detail about some nodes of a group, such as the zone of a constraint, a volume or a
-    device."""
+    """Detail about some nodes of a group, such as the zone of a constraint, a volume or a device."""
 
     text: str
     count: int

@@ -81,8 +81,8 @@ class LocalFilters(msgspec.Struct, frozen=True):
         return {status: np.concatenate(pieces) for status, pieces in groups.items()}
 
     def rejected_by_node(self) -> BoolColumn:
-        """Return the mask of rows that do not pass whatever pods are there. Values for rows without
-        a node are unspecified."""
+        """Return the mask of rows that do not pass regardless of their pods. Values for rows
+        without a node are unspecified."""
         rejected = np.zeros(self.table.capacity, np.bool_)
         for _, column in self.steps:
             if column.kernel.rule is None:

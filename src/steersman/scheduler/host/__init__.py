@@ -4,8 +4,8 @@ memory tuning.
 
 `steersman run` and `steersman bench` drive a scheduler by `SchedulingLoop`. Simulations and the
 test harness, whose time is virtual, use `simulation.virtual_time`, which flushes the queue at the
-same intervals. `ScaledClock` and `LoopTimers` are the time of a sandbox. `PlainPorts` stands for a
-record where there is none.
+same intervals. `ScaledClock` and `LoopTimers` are the time of a sandbox. `PlainPorts` is used where
+nothing is recorded.
 """
 
 from steersman.base import lazy_exports

@@ -44,7 +44,7 @@ def check_time(text: str | None, field: str) -> None:
 
 
 def located(error: SteersmanError, obj: api.Object) -> SteersmanError:
-    """Return the error with the field of the invalid amount, if it is about one."""
+    """Return the error with the field of the invalid amount, if the error concerns an amount."""
     if isinstance(error, InputError) and error.field is None:
         try:
             check_readable(obj)

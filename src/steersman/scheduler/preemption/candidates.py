@@ -46,7 +46,7 @@ class CandidateChoice(msgspec.Struct, frozen=True):
     """The chosen candidate and the deciding rule."""
 
     candidate: Candidate
-    #: The rule that left only this one.
+    #: The last rule that was applied, which excluded all other candidates.
     rule: str
     #: Nodes that are equal by all rules, the chosen one first.
     ties: tuple[str, ...]

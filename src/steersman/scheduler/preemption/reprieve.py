@@ -113,7 +113,8 @@ class _Reprieve:
         return highest
 
     def first_victims(self) -> RowIndex:
-        """Return by row the number of pods that fit before the first that does not."""
+        """Return by row the position of the first pod that does not fit; a large number if all
+        fit."""
         refused = self._conflict.copy()
         for amounts, spare in zip(self._amounts, self._spare, strict=True):
             running = np.cumsum(amounts)

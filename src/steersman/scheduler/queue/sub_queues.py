@@ -54,7 +54,7 @@ class QueueContents(msgspec.Struct, frozen=True):
     error_backoff: list[QueuedPodInfo]
     """By end of backoff."""
     unschedulable: list[QueuedPodInfo]
-    """Including gated pods; by the time at which waiting becomes too long."""
+    """Including gated pods; by the end of their maximum waiting time."""
     pending_group: list[QueuedPodInfo]
     """Members of a group that is being scheduled."""
     incomplete_group: list[QueuedPodInfo]

@@ -79,11 +79,11 @@ class Intake:
         obj = given.object
         try:
             if isinstance(obj, api.Node):
-                price_of(obj)  # refused here, where its place is known
+                price_of(obj)  # refused here, where the position in the file is known
             if replaces and changes.update(self._store, obj):
                 return
             stored = self._store.create(obj)
-        except OverLimit as refusal:  # as in a cluster, and no reason to do without the others
+        except OverLimit as refusal:  # as in a cluster; other objects are still created
             self.refusals.append(refusal.message)
             if isinstance(obj, api.Pod):
                 self.refused_pods[given_key(obj)] = refusal.message

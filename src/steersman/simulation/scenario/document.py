@@ -42,8 +42,7 @@ class Scaling(_ScenarioPart, frozen=True):
 
 
 class Rollout(_ScenarioPart, frozen=True):
-    """A new pod template of a workload; exactly one of `image`, `template`, `restart` and
-    `undo`."""
+    """A new pod template of a workload; exactly one of `image`, `template`, `restart` and `undo`."""
 
     target: Annotated[str, Meta(description="A Deployment, StatefulSet or DaemonSet such as `deployment/default/web`.")]
     image: Annotated[str, Meta(description="The new image.")] = ""
@@ -164,8 +163,7 @@ class ColumnWithUnit(_ScenarioPart, frozen=True):
 
 
 class RecordedArrivals(_ScenarioPart, frozen=True):
-    """Recorded arrivals; the first line of the file names its columns. An empty cell keeps the
-    template's value."""
+    """Recorded arrivals; the first line of the file names its columns. An empty cell keeps the template's value."""
 
     file: Annotated[str, Meta(description="A CSV file.")]
     time: Annotated[str | ColumnWithUnit, Meta(description="The column with seconds or durations since the start.")] = (
@@ -222,8 +220,7 @@ class Generator(_ScenarioPart, frozen=True):
 
 
 class AutoscalerSettings(_ScenarioPart, frozen=True):
-    """The cluster autoscaler; runs if there are `pools`. Names and defaults follow
-    cluster-autoscaler's flags."""
+    """The cluster autoscaler; runs if there are `pools`. Names and defaults follow cluster-autoscaler's flags."""
 
     enabled: Annotated[bool, Meta(description="Whether the autoscaler runs.")] = True
     expander: Annotated[

@@ -204,7 +204,7 @@ class Execution:
             self._looks += self._prepared.stop.after is None and self._has_nothing_due()
             if self._looks > MAX_STEPS_AT_ONCE:
                 raise SimulationError(NO_REST)
-            self._do_what_is_due()
+            self._run_due_actions()
             moment = self._next_moment()
             at_rest = self._prepared.stop.at_rest and self._has_no_more_to_do()
             found = advance(moment, stops_at_rest=at_rest)
@@ -222,7 +222,7 @@ class Execution:
         times = (self._timeline.next_time(), self._generated.next_time())
         return not any(moment is not None and moment <= self.simulation.now for moment in times)
 
-    def _do_what_is_due(self) -> None:
+    def _run_due_actions(self) -> None:
         now = self.simulation.now
         for prepared in self._timeline.due(now):
             done = self._actions.perform(prepared.step, self._applied.get(prepared.path, ()), prepared.path)

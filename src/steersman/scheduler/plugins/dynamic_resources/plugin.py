@@ -223,14 +223,14 @@ class DynamicResources(
             return None, error(ERR_NO_STATE)
         if cycle.is_empty:
             return None, self._nothing_done(REASON_NO_NEW_CLAIMS)
-        done = self._make_way(cycle, pod.pod, statuses)
+        done = self._deallocate_unusable(cycle, pod.pod, statuses)
         return None, unschedulable(done) if done else self._nothing_done(REASON_STILL_NOT)
 
     def _nothing_done(self, reason: str) -> Status:
         """Return the status if nothing was deallocated; since v1.37 it has no reason."""
         return unschedulable(reason) if self._reports_inaction else unschedulable()
 
-    def _make_way(self, cycle: CycleClaims, pod: api.Pod, statuses: Statuses) -> str:
+    def _deallocate_unusable(self, cycle: CycleClaims, pod: api.Pod, statuses: Statuses) -> str:
         """Deallocate an unusable claim that no other pod uses. Return what was done, or ""."""
         claim = self._release.freeable(cycle, pod, _nodes_rejected_for(statuses, self.name))
         if claim is not None:
@@ -293,7 +293,7 @@ class DynamicResources(
                 group.pending.add(claim.metadata.uid)
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        """Release what was reserved, if anything. Idempotent."""
+        """Release the reservations, if any. Idempotent."""
         cycle = state.read(CLAIMS_STATE_KEY, CycleClaims)
         if cycle is None:
             return

@@ -317,12 +317,12 @@ class _Affinity(PodDemand):
 
     def unmet_without(self, gone: IntColumn) -> BoolColumn:
         unmet = np.zeros(len(gone), np.bool_)
-        nobody_anywhere = np.full(len(gone), self._matches_itself)
+        no_match_anywhere = np.full(len(gone), self._matches_itself)
         for table in self.tables:
             has_label = table.topology.domain != 0
-            nobody_anywhere &= table.total - gone * has_label == 0
+            no_match_anywhere &= table.total - gone * has_label == 0
             unmet |= table.topology.gather(table.counts) - gone <= 0
-        unmet &= ~nobody_anywhere
+        unmet &= ~no_match_anywhere
         for table in self.tables:
             unmet |= table.topology.domain == 0
         return unmet

@@ -171,8 +171,9 @@ class HardConstraint:
         return [not group[at] or count_in[group[at]] > most for group in groups]
 
     def limits(self) -> tuple[PodLimit, ...]:
-        """Return the limits of each row: it has a domain, whose count may not exceed the others too
-        far. Added and removed pods change only the count of their own domain."""
+        """Return the limits of each row: it must have a domain, whose count may exceed the minimum
+        of all other domains by `_lead` at most. Added and removed pods change only the count of
+        their own domain."""
         domains = self.topology.domain
         label = PodLimit(None, np.where(domains == 0, -1, NO_LIMIT), np.zeros(len(domains), np.bool_))
         by_domain = self._lead + self._least_elsewhere() - self._table.counts

@@ -2,7 +2,7 @@
 """The checks of `volume_finder` for all rows at once.
 
 Bound volumes and provisioning are node selectors, evaluated over all rows. So are volumes for
-waiting claims, but rows where two claims compete for a volume are checked singly.
+waiting claims, but rows where two claims compete for a volume are checked one by one.
 """
 
 from __future__ import annotations
