@@ -102,7 +102,8 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, PlacementFeasiblePlugin, En
             return unresolvable(missing or WAITING_FOR_GROUP.format(key.name))
         parent = self._parent(group)
         if parent is None:
-            has_members = group.spec.scheduling_policy.gang is None or _has_quorum(groups, key, _count)
+            gang = group.spec.scheduling_policy.gang
+            has_members = gang is None or groups.state(key.namespace, key.name).count >= gang.min_count
             return None if has_members else unresolvable(WAITING_FOR_MEMBERS)
         root = find_root(groups, parent)
         if isinstance(root, str):

@@ -119,7 +119,7 @@ class DefaultPreemption(PostFilterPlugin, PodGroupPostFilterPlugin, PreEnqueuePl
         return result, Status(Code.SUCCESS, (GROUP_MESSAGE.format(found),))
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        if self.is_asynchronous:
+        if self.is_asynchronous and self.executor.has_preemptions:
             if self._handle.pod_groups is not None and pod.spec.scheduling_group is not None:
                 if self.executor.is_gated(self._root_uid(pod)):
                     return unresolvable(REASON_GROUP_UNDER_WAY)

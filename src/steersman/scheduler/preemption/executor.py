@@ -119,6 +119,11 @@ class Executor:
                 self._ended.pop(pod.uid, None)
             self._handle.spawn(self._run(preemptor, node, to_delete))
 
+    @property
+    def has_preemptions(self) -> bool:
+        """Whether a preemption is in progress, so that a pod or group may be gated."""
+        return bool(self._in_progress)
+
     def is_gated(self, uid: str) -> bool:
         """Return whether the pod or group must not be retried yet."""
         if uid not in self._in_progress:

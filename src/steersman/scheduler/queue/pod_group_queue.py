@@ -96,6 +96,10 @@ class PodGroupQueue:
             self.incomplete.add(member, self._added)
             return False
         group = self.queued.get(root)
+        if group is not None and group.place is Place.UNSCHEDULABLE:
+            group.add(member, self._added)
+            self._queues.unschedulable.update_group(group, self._added)
+            return False
         if group is not None:
             came_from = self._take_out(group, self._added)
             group.add(member, self._added)

@@ -73,6 +73,13 @@ class UnschedulablePods:
         self._list(queued)
         (self.gated.add if queued.is_gated else self.gated.discard)(key)
 
+    def update_group(self, group: QueuedPodGroup, event: str) -> None:
+        """Update the index for a group here that has a new member. The group is counted as if it
+        had left and come back; its deadline and its gate are the same."""
+        self.count_entry(group, event)
+        group.move_to(Place.UNSCHEDULABLE, event)
+        self._list(group)
+
     def count_entry(self, queued: Queued, event: str) -> None:
         """Count a pod that enters, or that is counted as if it had left and come back."""
         self._metrics.pod_entered(queued, "unschedulable", event)
