@@ -276,7 +276,8 @@ class GroupedBest:
         #: pod to pod.
         self._asked = -1
         self._total: AnyIntColumn | None = None
-        self._is_disabled = False
+        #: Whether columns must always be used; `find` then need not be called.
+        self.is_disabled = False
         #: Results of the last call by group: number of feasible rows, greatest total without and
         #: with the kernels' scores.
         self._counts: list[int] = []
@@ -299,11 +300,13 @@ class GroupedBest:
         feasible rows; None if columns must be used."""
         previous, self._asked = self._asked, log.end
         is_same, self._total = total is self._total, total
-        if self._is_disabled:
+        if self.is_disabled:
             return None
-        if self._rows is not None and not (self._has_current_features() and self._rows.follow(total, log)):
-            self._rows = None
-        elif self._rows is None and is_same and 0 <= log.end - previous <= MAX_SINGLE_ROWS and previous >= 0:
+        rows = self._rows
+        if rows is not None:
+            if (self._changing and not self._has_current_features()) or not rows.follow(total, log):
+                self._rows = None
+        elif is_same and 0 <= log.end - previous <= MAX_SINGLE_ROWS and previous >= 0:
             self._make(total, log.end)
         return None if self._rows is None else self._best(self._rows)
 
@@ -333,12 +336,12 @@ class GroupedBest:
         for kernel in kernels:
             features = kernel.features()
             if features is None:
-                self._is_disabled = True
+                self.is_disabled = True
                 return
             parts.append(features)
         rows = GroupedRows(total, parts, position, self._threshold)
         if rows.size > MAX_GROUPS:
-            self._is_disabled = True
+            self.is_disabled = True
         else:
             self._rows = rows
 

@@ -166,8 +166,13 @@ class Signature:
         totals.sync()
         # Relative scores depend on the feasible rows, and groups do not know which of their rows
         # has the greatest raw score.
-        if totals.grouped is not None and (totals.addition is None or not totals.per_cycle_filters):
-            found = totals.grouped.find(totals.total, self._table.log)
+        grouped = totals.grouped
+        if (
+            grouped is not None
+            and not grouped.is_disabled
+            and (totals.addition is None or not totals.per_cycle_filters)
+        ):
+            found = grouped.find(totals.total, self._table.log)
             if found is not None:
                 self._is_by_groups = True
                 return found
