@@ -70,7 +70,8 @@ class Disruption(PlanAnswer, frozen=True, kw_only=True):
     nodes: tuple[str, ...]
     #: pod (by its name before the disruption) → node of its replacement.
     moved: dict[str, str]
-    #: pod → the scheduler's message about it or its replacement, without pods pending before.
+    #: pod → the scheduler's message about the pod or its replacement; without pods that were
+    #: pending before.
     pending: dict[str, str]
     #: pod that could not be evicted → its disruption budget.
     blocked: dict[str, str]

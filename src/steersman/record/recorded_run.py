@@ -48,7 +48,7 @@ class RecordedRun:
         self.decisions: list[DecisionBody] = []
         #: Number of decisions before the first retained one.
         self.decisions_before = 0
-        #: Time since which the record is complete.
+        #: Start of the period for which the record is complete.
         self.since = 0.0
         #: None if the record was not closed properly, and may be incomplete.
         self.end: EndBody | None = None

@@ -19,7 +19,7 @@ _SEPARATOR: Final = "---\n"
 
 
 class KindTemplate(WebPart, frozen=True):
-    """A kind, where its objects are listed and created, and a manifest to begin with."""
+    """A kind with the API path of its objects, and an initial manifest."""
 
     kind: str
     api_version: str

@@ -35,8 +35,8 @@ _NO_TEXT: Final = msgspec.Raw()
 
 
 def _texts_of(kind: type[msgspec.Struct], **decoded: tuple[Any, Any]) -> type[Any]:
-    """Return a struct with the fields of `kind` as undecoded JSON, except `decoded` ones, which have
-    a type and a default. A field added to the API structs is included."""
+    """Return a struct with the fields of `kind` as undecoded JSON, except `decoded` ones, which
+    have a type and a default. A field added to the API structs is included."""
     fields = []
     for name, wire_name in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
         field_type, default = decoded.get(name, (msgspec.Raw, _NO_TEXT))
@@ -85,7 +85,8 @@ class Heartbeats:
         return Update(metadata.name, metadata.resource_version, status.conditions, hash(texts))
 
     def is_heartbeat(self, update: Update, in_use: Mapping[str, api.Object]) -> bool:
-        """Return whether the update differs from the object in use only in fields that are not read."""
+        """Return whether the update differs from the object in use only in fields that are not
+        read."""
         digest, node = self._entries.get(update.name, (None, None))
         return (
             digest == update.digest

@@ -92,7 +92,7 @@ def _detach_copy(original: NodeTable, made: NodeTable) -> None:
     _classes=no_value,
 )
 class NodeTable:
-    """Implements `framework.nodes_view.NodesView`, and the writes behind it."""
+    """Implements `framework.nodes_view.NodesView`, and its updates."""
 
     def __init__(self, namespace_labels: Callable[[str], Mapping[str, str]], capacity: int = _MIN_CAPACITY) -> None:
         self._namespace_labels = namespace_labels

@@ -64,7 +64,7 @@ class Actions:
         for field, (act, verb) in NODE_ACTIONS.items():
             choice: NodeChoice | None = getattr(step, field)
             if choice is not None:
-                return self._do_to_nodes(choice, act, verb, path)
+                return self._act_on_nodes(choice, act, verb, path)
         if step.apply is not None:
             self._simulation.apply(objects)
             return f"applied {_named([_name(obj) for obj in objects])}"
@@ -99,7 +99,7 @@ class Actions:
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
-    def _do_to_nodes(self, choice: NodeChoice, act: Callable[[Simulation, str], object], verb: str, path: str) -> str:
+    def _act_on_nodes(self, choice: NodeChoice, act: Callable[[Simulation, str], object], verb: str, path: str) -> str:
         names = chosen_nodes(choice, self._simulation.cluster, path)
         for name in names:
             act(self._simulation, name)

@@ -136,7 +136,7 @@ class PreferredTermsKernel(GroupingScoreKernel):
         columns = [topology.gather(weights) for topology, weights in self._by_topology().items()]
         if not columns:
             return np.zeros(self._view.capacity, np.int64)
-        # A gathered column may be a view of the sums, but those were made for this call.
+        # A gathered column may be a view of the sums, which were created for this call.
         total = columns[0]
         for column in columns[1:]:
             total += column
