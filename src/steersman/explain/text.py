@@ -78,7 +78,7 @@ def _heading(answer: PodExplanation) -> Iterator[str]:
 
 def _outcome(answer: PodExplanation) -> Iterator[str]:
     """Yield the cause of a pending pod or the summary of a placed one, and the outcome of its
-    cycle, older one first."""
+    cycle; the outcome comes first if a cycle has placed the pod."""
     explanation = answer.explanation
     is_alone = answer.group is None and answer.cause.code is not CauseCode.HELD_BACK
     outcome = [outcome_text(explanation)] if is_alone and explanation.outcome is not Outcome.NOT_TRIED else []

@@ -42,7 +42,7 @@ class Bound(msgspec.Struct, frozen=True):
 
     #: Minimum cost of all plans; None if it could not be computed.
     lower: float | None
-    #: Whether provably no node counts within the limits of the pools have room for all pods.
+    #: Whether it is proven that the pods do not fit within the node limits of the pools.
     is_infeasible: bool = False
     #: Fractional number of new nodes by pool in the solution of the bound.
     counts: dict[str, float] = {}

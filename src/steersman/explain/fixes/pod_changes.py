@@ -296,8 +296,8 @@ def _is_written(document: Document, part: api.NodeSelectorRequirement) -> bool:
 
 
 def _is_written_term(document: Document, term: api.PodAffinityTerm) -> bool:
-    """Return whether the pod's term came from this one; admission adds expressions for
-    `matchLabelKeys` and keeps labels."""
+    """Return whether the pod's term was made from this term of the document; admission adds
+    expressions for `matchLabelKeys` and keeps labels."""
     labels = term.label_selector.match_labels if term.label_selector is not None else {}
     written = (document.get("labelSelector") or {}).get("matchLabels") or {}
     return document.get("topologyKey") == term.topology_key and written == dict(labels)

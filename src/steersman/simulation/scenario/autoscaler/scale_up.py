@@ -70,7 +70,7 @@ class ScaleUp:
         return [option for option in found if option is not None]
 
     def _best_zone(self, pool: NodePool) -> ScaleUpOption | None:
-        """Return the growth across all zones; in one zone only if that helps no pod."""
+        """Return the growth across all zones, or else in the first zone where it helps a pod."""
         zones: tuple[str | None, ...] = (None, *pool.zones) if len(pool.zones) > 1 else (None,)
         return next((option for zone in zones if (option := self._option(pool, zone)) is not None), None)
 
