@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -17,6 +18,10 @@ from tests.equivalence.examples import USUAL, scaled
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=scaled(USUAL))
 settings.register_profile("random", deadline=None, print_blob=True, max_examples=scaled(USUAL))
 settings.load_profile("random" if os.environ.get("STEERSMAN_RANDOM") else "repeatable")
+
+# A shell starts background jobs with SIGINT ignored, and programs that tests interrupt would inherit that.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
