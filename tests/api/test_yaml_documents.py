@@ -65,11 +65,26 @@ def test_empty_documents_are_kept_as_none() -> None:
     assert list(documents("---\n---\na: 1\n---\n")) == [None, {"a": 1}, None]
 
 
+def test_the_whole_text_is_searched_for_aliases_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Searched(str):
+        searches = 0
+
+        def __contains__(self, part: object) -> bool:
+            self.searches += part == "*"
+            return super().__contains__(str(part))
+
+    loader = yaml_documents._Loader
+    monkeypatch.setattr(yaml_documents, "_Loader", lambda text: loader(str(text)))
+    text = Searched("---\na: 1\n" * 50)
+    assert len(list(yaml_documents.nodes(text))) == 50
+    assert text.searches == 1
+
+
 def test_millions_of_empty_documents_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(yaml_documents, "MAX_EMPTY_DOCUMENTS", 3)
     assert list(documents("---\n---\n---\n---\na: 1\n")) == [None, None, None, {"a": 1}]
     with pytest.raises(InputError, match="has more than 3 empty documents; remove the superfluous lines `---`"):
-        list(documents("---\n" * 5))
+        list(documents("---\n" * 3 + "--- null\n" * 2))
 
 
 @pytest.mark.parametrize(
