@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A placement score: a group of pods goes to the rack whose nodes have the lowest label `price` on average.
 
-Needs `--emulated-version=1.37 --feature-gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true`.
+Needs `--feature-gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true`.
 """
 
 from __future__ import annotations
