@@ -85,7 +85,7 @@ class Sources:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.ImportFrom) and node.module in exported and importer != node.module:
                     for alias in node.names:
-                        if alias.name not in exported[node.module]:
+                        if alias.name not in {*exported[node.module], *self._defined(node.module)}:
                             self._find_missing(node.module, alias.name, missing)
         return missing
 

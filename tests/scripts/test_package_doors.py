@@ -65,3 +65,12 @@ def test_a_name_that_its_own_module_would_hide_is_imported_at_once(tmp_path: Pat
     door = tmp_path / "steersman" / "api" / "__init__.py"
     add_exports(door, "steersman.api", {"pod": "steersman.api.pod"})
     assert "\nfrom steersman.api.pod import pod as pod\n" in door.read_text()
+
+
+def test_a_name_that_a_door_defines_itself_is_exported(
+    tmp_path: Path, sources: Sources, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "steersman" / "api" / "__init__.py").write_text('"""A package."""\n\nVERSIONS = ("v1",)\n')
+    (tmp_path / "steersman" / "run" / "loop.py").write_text("from steersman.api import VERSIONS\n")
+    assert not sources.missing_exports()
+    assert not capsys.readouterr().err
