@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gangs that must be in one rack."""
+"""Gangs that must be in one rack or row."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from steersman.testing import make_pod_group
 from steersman.testing.control_plane import ControlPlane, KubeClient, manifest
 
 RACK = "example.com/rack"
+#: Of the nodes for the second gang. kube-scheduler reports any domain as the first one, so all have to fail alike.
+ROW = "example.com/row"
 
 
 def prepare(admin: KubeClient) -> None:
-    """The second rack is large enough for the one gang, and no rack for the other, though two nodes are."""
-    sizes = {"r1-a": "1", "r1-b": "2", "r2-a": "2", "r2-b": "2", "r3-a": "3", "r4-b": "3"}
-    admin.create_nodes(*(manifest(small(name, cpu).label(RACK, name[:2])) for name, cpu in sizes.items()))
+    """The second rack is large enough for the one gang, and no row for the other, though two nodes are."""
+    racks = {"r1-a": "1", "r1-b": "2", "r2-a": "2", "r2-b": "2"}
+    admin.create_nodes(*(manifest(small(name, cpu).label(RACK, name[:2])) for name, cpu in racks.items()))
+    admin.create_nodes(*(manifest(small(name, "3").label(ROW, name[:2])) for name in ("r3-a", "r4-b")))
 
 
 def arrive(admin: KubeClient) -> None:
@@ -26,9 +29,9 @@ def arrive(admin: KubeClient) -> None:
             manifest(make_pod_group("fits").gang(2).topology(RACK)),
             manifest(member("fits", "a", "r1-a", "r2-a", cpu="2")),
             manifest(member("fits", "b", "r1-b", "r2-b", cpu="2")),
-            manifest(make_pod_group("torn").gang(2).topology(RACK)),
-            manifest(member("torn", "a", "r3-a", cpu="3")),
-            manifest(member("torn", "b", "r4-b", cpu="3")),
+            manifest(make_pod_group("torn").gang(2).topology(ROW)),
+            manifest(member("torn", "a", "r3-a", "r4-b", cpu="3")),
+            manifest(member("torn", "b", "r3-a", "r4-b", cpu="3")),
         ],
     )
     wait_for_decisions(admin, "fits-b", "torn-b")
