@@ -36,7 +36,7 @@ FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 
 _replace = msgspec.structs.replace
 _User = Pod | PodGroup
-"""What a claim is created and reserved for."""
+"""Object that a claim is created and reserved for: a pod or its group."""
 
 
 class ResourceClaimController:

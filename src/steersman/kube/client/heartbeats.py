@@ -54,7 +54,7 @@ _status_texts: Final[Any] = field_getter(api.NodeStatus, "", {}, ("conditions",)
 
 
 class Update(NamedTuple):
-    """What identifies a node's update, without decoding it."""
+    """Name, version, conditions and digest of a node's update; its other fields are not decoded."""
 
     name: str
     resource_version: str

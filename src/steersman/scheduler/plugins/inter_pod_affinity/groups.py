@@ -23,8 +23,7 @@ Weighted: TypeAlias = tuple[int, DomainCounts | TermTable]
 MIN_ROWS: Final = 4000
 """With fewer rows, columns are faster than groups."""
 MIN_ROWS_OF_REJECTIONS: Final = 12_000
-"""The same limit for a pod without affinity: each existing pod rejects few rows, and their mask is
-cheap."""
+"""`MIN_ROWS` for a pod without affinity. Existing pods reject few rows each, so their mask is cheap."""
 
 
 class TermFeatures:
